@@ -1,0 +1,96 @@
+"""`sepc-desk verify` and `heads`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sepc_desk.chain import head_of
+from sepc_desk.commands.options import add_common, engine_for
+from sepc_desk.errors import SettingError
+from sepc_desk.heads import Head, head_of_receipt, make_keys, public_key_of, read_heads, signed
+from sepc_desk.verifying import verify
+
+FOUND = 3
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands."""
+    verifying = commands.add_parser("verify", help="check the log against heads that were kept elsewhere")
+    add_common(verifying)
+    verifying.add_argument("--heads", type=Path, help="a file that `sepc-desk heads sign` wrote, kept elsewhere")
+    verifying.add_argument("--public-key", type=Path, help="the public key that the heads must be signed with")
+    verifying.add_argument("--receipt", action="append", default=[], help="PLACE:HASH of an answer")
+    verifying.set_defaults(run=run_verify)
+
+    heads = commands.add_parser("heads", help="sign the head of the chain, to be kept elsewhere")
+    parts = heads.add_subparsers(required=True, metavar="ACTION")
+    key = parts.add_parser("key", help="make a private key, and a public one beside it")
+    key.add_argument("file", type=Path)
+    key.set_defaults(run=make_key)
+    sign = parts.add_parser("sign", help="print the signed head, or add it to a file")
+    add_common(sign)
+    sign.add_argument("--key", type=Path, required=True)
+    sign.add_argument("--to", type=Path, help="a file to add it to, on another machine if possible")
+    sign.set_defaults(run=sign_head)
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Check the log."""
+    heads: list[Head] = [head_of_receipt(text) for text in options.receipt]
+    key = None
+    if options.heads is not None:
+        if options.public_key is None:
+            raise SettingError("Give the public key of the heads with --public-key, or anyone could have made them.")
+        heads += read_heads(_text(options.heads).splitlines())
+    if options.public_key is not None:
+        key = public_key_of(options.public_key)
+        if options.receipt:
+            raise SettingError("Receipts are not signed; check them without --public-key, in a run of their own.")
+    with engine_for(options) as engine:
+        verdict = verify(engine, heads, key)
+    erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""
+    print(f"{verdict.n_entries:,} entries{erased}; the head is {verdict.place}:{verdict.hash.hex()}")
+    for finding in verdict.findings:
+        print(f"- {finding}")
+    if verdict.n_findings > len(verdict.findings):
+        print(f"- and {verdict.n_findings - len(verdict.findings):,} more findings")
+    print("Every entry is as it was written." if verdict.is_whole else "The log was changed.")
+    for limit in verdict.limits:
+        print(limit)
+    return 0 if verdict.is_whole else FOUND
+
+
+def make_key(options: argparse.Namespace) -> int:
+    """Make the keys that sign heads."""
+    try:
+        public = make_keys(options.file)
+    except FileExistsError:
+        raise SettingError(f"{options.file} exists; a key that has signed heads must not be replaced.") from None
+    print(f"{options.file} signs, and {public} checks. Keep the first one secret, and off the database's machine.")
+    return 0
+
+
+def sign_head(options: argparse.Namespace) -> int:
+    """Sign the head."""
+    with engine_for(options) as engine, engine.connect() as connection:
+        place, own_hash = head_of(connection)
+    if place == 0:
+        raise SettingError("The log is empty, so there is no head to sign.")
+    head = signed(place, own_hash, datetime.now(UTC).isoformat(timespec="seconds"), options.key)
+    if options.to is None:
+        print(head.to_line())
+    else:
+        with options.to.open("a", encoding="utf-8") as file:
+            file.write(head.to_line() + "\n")
+        print(f"The head of place {place} is added to {options.to}.")
+    return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}.") from error

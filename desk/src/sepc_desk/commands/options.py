@@ -1,0 +1,56 @@
+"""Options that several commands have, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from sepc_desk.database import check_durable, engine_of
+from sepc_desk.migrations.versioning import check_version
+from sepc_desk.settings import FILE, Settings, load_settings
+
+
+def add_common(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
+    """Add the options that say where things are."""
+    parser.add_argument("--settings", type=Path, help="a TOML file of settings; also SEPC_DESK_SETTINGS")
+    parser.add_argument("--database", help="such as postgresql://user@host/name or sqlite:///desk.db")
+    if models:
+        parser.add_argument("--models", type=Path, help="the folder of models; ./models by default")
+
+
+def settings_of(options: argparse.Namespace, **given: Any) -> Settings:
+    """The settings of a command."""
+    environment = dict(os.environ)
+    if options.settings is not None:
+        environment[FILE] = str(options.settings)
+    named = {name: getattr(options, name, None) for name in ("database", "models")}
+    return load_settings(environment, **named, **given)
+
+
+@contextmanager
+def engine_for(options: argparse.Namespace, *, check: bool = True) -> Iterator[Engine]:
+    """The database of a command; by default it must be at the newest version."""
+    settings = settings_of(options)
+    engine = engine_of(settings)
+    try:
+        check_durable(engine, settings)
+        if check:
+            check_version(engine)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def caller() -> str:
+    """Who runs a command, as the log has it."""
+    try:
+        return f"command:{getpass.getuser()}"
+    except (OSError, KeyError):
+        return "command:unknown"

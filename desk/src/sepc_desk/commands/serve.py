@@ -1,0 +1,68 @@
+"""`sepc-desk serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from typing import Any
+
+import uvicorn
+
+from sepc_desk.commands.options import add_common, engine_for, settings_of
+from sepc_desk.models import ModelFolder
+from sepc_desk.service.app import create_app
+from sepc_desk.settings import FILE, PREFIX
+
+# Each process decides on one core; more threads of BLAS only get in each other's way.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+GIVEN = ("database", "models", "host", "port", "processes")
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("serve", help="decide and log over HTTP")
+    add_common(parser, models=True)
+    parser.add_argument("--host", help="the address to listen on; 127.0.0.1 by default")
+    parser.add_argument("--port", type=int, help="8000 by default")
+    parser.add_argument("--processes", type=int, help="1 by default; one for each core")
+    parser.set_defaults(run=serve)
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Check everything, and run until stopped."""
+    given = {name: getattr(options, name) for name in ("host", "port", "processes")}
+    settings = settings_of(options, **given)
+    with engine_for(options):
+        pass  # It was reached, and is at the newest version.
+    folder = ModelFolder(settings.models)
+    for name in folder.names():
+        folder.live_digest(name)
+    # Processes that uvicorn starts read their settings from the environment.
+    if options.settings is not None:
+        os.environ[FILE] = str(options.settings.resolve())
+    for name in GIVEN:
+        if getattr(options, name) is not None:
+            os.environ[PREFIX + name.upper()] = str(getattr(options, name))
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+    if settings.processes > 1 and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
+    is_alone = settings.processes == 1
+    uvicorn.run(
+        create_app(settings) if is_alone else "sepc_desk.service.app:create_app",
+        factory=not is_alone,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.processes,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=int(settings.answer_seconds) + 5,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        log_config=None,
+    )
+    return 0

@@ -1,0 +1,46 @@
+"""Errors that a caller or an operator can do something about."""
+
+from __future__ import annotations
+
+
+class SettingError(ValueError):
+    """A setting is missing or wrong; the message says which one, and what to set it to."""
+
+
+class RequestError(Exception):
+    """A request that cannot be answered; the message is in the words of the caller's own columns.
+
+    Attributes
+    ----------
+    status : int
+        The HTTP status.
+    code : str
+        A name for programs, such as "unknown_column".
+    column : str or None
+        The column that is wrong, if it is one.
+    row : int or None
+        The position of the row that is wrong, from 0.
+    retry_after : int or None
+        Seconds after which to try again, if that may help.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        column: str | None = None,
+        row: int | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.column, self.row, self.retry_after = status, code, column, row, retry_after
+
+
+class LogUnavailableError(Exception):
+    """The log did not confirm a write; what was written may or may not be there."""
+
+
+class ModelFolderError(ValueError):
+    """The folder of models cannot be used; the message says why, and what to do."""

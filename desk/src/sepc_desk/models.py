@@ -1,0 +1,164 @@
+"""The folder of models: a folder for each name, with a file for each version and one of them live.
+
+``models/loans/3f2a9c....sepc`` is a version of the model "loans", named by its digest, and ``models/loans/live`` holds
+the digest of the one that decides. A single version needs no such file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import sepc
+
+from sepc_desk.columns import Column, columns_of
+from sepc_desk.context import context_of
+from sepc_desk.errors import ModelFolderError
+from sepc_desk.rows import plain
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+LIVE = "live"
+# Digits of a digest in the name of a file, and the fewest that tell versions apart.
+NAME_DIGITS, FEWEST_DIGITS = 16, 6
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A version of a model, ready to decide.
+
+    Attributes
+    ----------
+    name : str
+    digest : str
+        SHA-256 of the file.
+    estimator : object
+    columns : tuple of Column
+    """
+
+    name: str
+    digest: str
+    estimator: Any
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def context(self) -> tuple[str, str]:
+        """Digest and text of what the model's decisions depend on beside the row."""
+        return context_of(self.name, self.digest, self.acceptance)
+
+    @cached_property
+    def acceptance(self) -> dict[str, Any]:
+        """From which trust on the model accepts a label, and what it promises, if anything."""
+        if hasattr(self.estimator, "controls_"):
+            names = ("threshold_", "risk_bound_", "confidence_", "coverage_")
+            found = {name.rstrip("_"): _plain_promise(getattr(self.estimator, name, None)) for name in names}
+            return {"kind": "promise", **{name: value for name, value in found.items() if value is not None}}
+        min_trust = getattr(self.estimator, "min_trust", None)
+        return {"kind": "min_trust", **({} if min_trust is None else {"min_trust": float(min_trust)})}
+
+    @cached_property
+    def classes(self) -> list[Any]:
+        """The labels that the model knows."""
+        return [plain(label) for label in self.estimator.classes_]
+
+
+def _plain_promise(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): float(each) for key, each in value.items()}
+    return None if value is None else float(value)
+
+
+class ModelFolder:
+    """Finds and loads versions of models."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_dir():
+            raise ModelFolderError(f"There is no folder {path}; make it with `sepc-desk models add NAME FILE`.")
+        self.path = path
+
+    def names(self) -> list[str]:
+        """Names of the models."""
+        return sorted(own.name for own in self.path.iterdir() if own.is_dir() and NAME.fullmatch(own.name))
+
+    def versions(self, name: str) -> dict[str, Path]:
+        """The files of a model by the digests of what they hold."""
+        files = sorted((self.path / name).glob("*.sepc"))
+        return {hashlib.sha256(file.read_bytes()).hexdigest(): file for file in files}
+
+    def live_digest(self, name: str) -> str:
+        """The digest of the version that decides."""
+        versions, marker = self.versions(name), self.path / name / LIVE
+        if not versions:
+            raise ModelFolderError(f"The folder {self.path / name} holds no .sepc file; add one or remove the folder.")
+        if marker.exists():
+            return self._known(name, marker.read_text(encoding="utf-8").strip(), versions)
+        if len(versions) > 1:
+            raise ModelFolderError(
+                f"{name} has {len(versions)} versions and none is live; choose one: sepc-desk models live {name} DIGEST"
+            )
+        return next(iter(versions))
+
+    def load(self, name: str, digest: str | None = None) -> Model:
+        """A version of a model; the live one if no digest is given."""
+        digest = self.live_digest(name) if digest is None else digest
+        file = self.versions(name).get(digest)
+        if file is None:
+            raise ModelFolderError(f"There is no file of {name} with digest {digest[:NAME_DIGITS]}.")
+        try:
+            estimator = sepc.load(file)
+        except (sepc.FormatError, sepc.ForeignModelError) as error:
+            raise ModelFolderError(f"{file} cannot be served: {error}") from error
+        return Model(name, digest, estimator, columns_of(estimator))
+
+    def load_live(self) -> dict[str, Model]:
+        """The live version of every model."""
+        return {name: self.load(name) for name in self.names()}
+
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes whenever a model is added, or another version goes live."""
+        watched = [*self.path.glob(f"*/{LIVE}"), *self.path.glob("*/*.sepc")]
+        return tuple(sorted((str(file), (own := file.stat()).st_mtime_ns, own.st_size) for file in watched))
+
+    def add(self, name: str, file: Path) -> str:
+        """Copy a file into the folder, as a version of a model; it is live if it is the first. Returns its digest."""
+        if not NAME.fullmatch(name):
+            raise ModelFolderError(f"{name!r} is no name for a model; use a-z, 0-9, - and _, at most 63 characters.")
+        content = file.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        sepc.load(file)
+        folder = self.path / name
+        folder.mkdir(exist_ok=True)
+        is_first = not self.versions(name)
+        _write(folder / f"{digest[:NAME_DIGITS]}.sepc", content)
+        if is_first:
+            self.make_live(name, digest)
+        return digest
+
+    def make_live(self, name: str, digest: str) -> str:
+        """Let a version decide, given the first digits of its digest or all; returns the digest."""
+        known = self._known(name, digest, self.versions(name))
+        _write(self.path / name / LIVE, known.encode())
+        return known
+
+    def _known(self, name: str, digest: str, versions: Mapping[str, Path]) -> str:
+        found = [own for own in versions if own.startswith(digest)]
+        if len(found) != 1 or len(digest) < FEWEST_DIGITS:
+            known = ", ".join(own[:NAME_DIGITS] for own in versions) or "none"
+            raise ModelFolderError(f"{name} has no single version {digest!r}; its versions are {known}.")
+        return found[0]
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replace a file in one step."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as unfinished:
+        unfinished.write(content)
+        unfinished.flush()
+        os.fsync(unfinished.fileno())
+    Path(unfinished.name).chmod(0o644)
+    Path(unfinished.name).replace(path)

@@ -1,0 +1,113 @@
+"""The application that uvicorn runs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+import sepc_desk
+from sepc_desk.errors import RequestError
+from sepc_desk.service import cases, decide, inference, operations
+from sepc_desk.service.desk import Desk, answer, desk_of
+from sepc_desk.service.logs import log_as_json
+from sepc_desk.service.middleware import EveryRequest
+from sepc_desk.settings import Settings, load_settings
+
+PARTS = (decide, inference, cases, operations)
+CODES = {404: "no_such_path", 405: "no_such_method"}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application with the settings of the environment."""
+    settings = load_settings() if settings is None else settings
+    log_as_json(settings.log_level)
+    desk = Desk(settings)
+    app = FastAPI(
+        title="sepc-desk",
+        version=sepc_desk.__version__,
+        description="Decides with sepc models, and logs every decision before it is answered.",
+        lifespan=_lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.desk = desk
+    for part in PARTS:
+        app.include_router(part.router)
+    if settings.oidc_issuer:
+        sign_in = importlib.import_module("sepc_desk.service.sign_in")
+        app.state.sign_in = sign_in.client_of(settings)
+        app.include_router(sign_in.router)
+        app.add_middleware(
+            SessionMiddleware,
+            secret_key=settings.session_secret,
+            session_cookie="sepc_desk",
+            max_age=settings.session_seconds,
+            same_site="lax",
+            https_only=settings.secure_cookies,
+        )
+    app.add_middleware(EveryRequest)
+    app.add_exception_handler(RequestError, _refused)
+    app.add_exception_handler(HTTPException, _no_route)
+    app.add_exception_handler(SQLAlchemyError, _no_database)
+    app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    await app.state.desk.start()
+    yield
+    await app.state.desk.stop()
+
+
+async def _openapi(request: Request) -> Response:
+    """The OpenAPI document, for those with a key."""
+    await desk_of(request).gate.identify(request)
+    return answer(document_of(request.app))
+
+
+def document_of(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of an application."""
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    for route in (route for part in PARTS for route in part.router.routes):
+        # FastAPI drops nulls, which are gaps in examples of rows.
+        own = (getattr(route, "openapi_extra", None) or {}).get("requestBody")
+        for method in getattr(route, "methods", ()) if own else ():
+            document["paths"][route.path][method.lower()]["requestBody"] = own
+    document["components"] = document.get("components", {}) | {
+        "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}
+    }
+    document["security"] = [{"key": []}]
+    return document
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    told = {"code": error.code, "message": str(error), "column": error.column, "row": error.row}
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    content = {"error": {name: value for name, value in told.items() if value is not None}}
+    return answer(content, error.status, headers)
+
+
+async def _no_route(request: Request, error: Any) -> Response:
+    code = CODES.get(error.status_code, "refused")
+    headers = dict(error.headers or {})
+    return answer({"error": {"code": code, "message": str(error.detail)}}, error.status_code, headers)
+
+
+async def _no_database(request: Request, error: Any) -> Response:
+    refused = RequestError(503, "log_unavailable", "The database does not answer; try again.", retry_after=1)
+    return await _refused(request, refused)

@@ -1,0 +1,137 @@
+"""Decisions that were logged: one, those of a day, and their erasure. Every access is an entry of the log itself."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+from typing import Any
+
+from fastapi import APIRouter
+from sqlalchemy import Engine, select
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sepc_desk.chain import head_of
+from sepc_desk.entries import EntryKind, entry
+from sepc_desk.erasing import erase
+from sepc_desk.errors import RequestError
+from sepc_desk.reading import day_bounds, entry_by_id, shown
+from sepc_desk.schema import entries
+from sepc_desk.service.desk import Desk, answer, desk_of
+from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT
+from sepc_desk.service.grouping import Work
+from sepc_desk.service.identity import ERASE, LIST_CASES, SEE_CASES, Identity
+
+router = APIRouter()
+
+MOST_LISTED = 1_000
+LONGEST_ID = 64
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+
+
+@router.get("/decisions/{case}", openapi_extra=CASE_DOCUMENT)
+async def one_case(request: Request, case: str) -> Response:
+    """A logged decision with everything that is kept of it; for programs, one of their own."""
+    desk = desk_of(request)
+    identity = await desk.gate.identify(request)
+    found = await _permitted(desk, identity, case)
+    await _note(desk, identity, found["model"], case)
+    return answer(found)
+
+
+@router.get("/decisions", openapi_extra=LIST_DOCUMENT)
+async def some_cases(request: Request) -> Response:
+    """Decisions of a model on a day, without what they hold; for owners and auditors."""
+    desk = desk_of(request)
+    identity = await desk.gate.identify(request)
+    model = request.query_params.get("model", "")
+    identity.require(LIST_CASES, model)
+    day = _day(request.query_params.get("day", ""))
+    after = _whole(request.query_params.get("after", "0"), "after")
+    limit = min(_whole(request.query_params.get("limit", "100"), "limit"), MOST_LISTED)
+    listed = await _in_thread(_listed, desk.engine, model, day, after, limit)
+    await _note(desk, identity, model, f"day:{day.isoformat()}")
+    return answer({"decisions": listed, "next": listed[-1]["receipt"]["place"] if len(listed) == limit > 0 else None})
+
+
+@router.delete("/decisions/{case}", openapi_extra=ERASE_DOCUMENT)
+async def erase_case(request: Request, case: str) -> Response:
+    """Erase what a case held; label, acceptance and cause stay, and the chain stays whole."""
+    desk = desk_of(request)
+    identity = await desk.gate.identify(request)
+    found = await _permitted(desk, identity, case)
+    identity.require(ERASE, found["model"])
+    erased = await _in_thread(erase, desk.engine, case, identity.caller)
+    receipt = erased.receipt
+    content = {"erased": erased.n_entries}
+    told = {} if receipt is None else {"receipt": {"place": receipt.place, "hash": receipt.hash.hex()}}
+    return answer(content | told)
+
+
+@router.get("/head", openapi_extra=HEAD_DOCUMENT)
+async def head(request: Request) -> Response:
+    """The last place of the chain and its hash, to be kept elsewhere."""
+    desk = desk_of(request)
+    await desk.gate.identify(request)
+    place, own_hash = await _in_thread(_head, desk.engine)
+    return answer({"place": place, "hash": own_hash.hex()})
+
+
+async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
+    """A case, for those who may see it; to all others it does not exist."""
+    found: dict[str, Any] | None = None
+    if len(case) <= LONGEST_ID and case.isalnum():
+        found = await _in_thread(_case, desk.engine, case)
+    is_open = found is not None and identity.may(SEE_CASES, found["model"])
+    if is_open and found is not None and identity.holds_only("program", found["model"]):
+        is_open = found["caller"] == identity.caller
+    if not is_open or found is None:
+        raise RequestError(404, "no_such_decision", "There is no such decision, or it is not yours to see.")
+    return found
+
+
+def _case(engine: Engine, case: str) -> dict[str, Any] | None:
+    with engine.connect() as connection:
+        found = entry_by_id(connection, case)
+    is_case = found is not None and found.kind in (EntryKind.DECISION, EntryKind.RECOURSE)
+    return shown(found) if is_case and found is not None else None
+
+
+def _listed(engine: Engine, model: str, day: date, after: int, limit: int) -> list[dict[str, Any]]:
+    first, last = day_bounds(day)
+    own = (entries.c.kind == EntryKind.DECISION, entries.c.model == model, entries.c.at >= first, entries.c.at < last)
+    some = select(entries).where(*own, entries.c.place > after).order_by(entries.c.place).limit(limit)
+    with engine.connect() as connection:
+        found = [shown(one) for one in connection.execute(some)]
+    return [{name: value for name, value in one.items() if name != "case"} for one in found]
+
+
+def _head(engine: Engine) -> tuple[int, bytes]:
+    with engine.connect() as connection:
+        return head_of(connection)
+
+
+async def _note(desk: Desk, identity: Identity, model: str, about: str) -> None:
+    """Write to the log who has seen what, before it is shown."""
+    made = entry(EntryKind.ACCESS, identity.caller, model=model, about=about)
+    await desk.grouper.do([Work(identity.caller, ready=[made])], desk.settings.answer_seconds)
+
+
+async def _in_thread(function: Any, *arguments: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or not FIRST_YEAR <= day.year <= LAST_YEAR:
+        raise RequestError(422, "bad_day", "Say which day, as in ?day=2026-11-18.")
+    return day
+
+
+def _whole(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise RequestError(422, f"bad_{name}", f"{name} is a whole number.")
+    return int(text)

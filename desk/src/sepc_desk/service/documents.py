@@ -1,0 +1,206 @@
+"""What the OpenAPI document says of each route; a test sends every example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Document = dict[str, Any]
+
+LOAN = {"amount": 8120, "months": 15, "income": 1557, "home": "rent", "age": 48}
+CELL: Document = {"type": ["string", "number", "boolean", "null"]}
+ROW: Document = {
+    "type": "object",
+    "additionalProperties": CELL,
+    "description": "A value for each column; null for a gap.",
+}
+RECEIPT: Document = {
+    "type": "object",
+    "description": "Its place in the chain; `sepc-desk verify --receipt PLACE:HASH` checks the log with it.",
+    "required": ["place", "hash"],
+    "properties": {"place": {"type": "integer"}, "hash": {"type": "string"}},
+}
+DECISION: Document = {
+    "type": "object",
+    "required": ["id", "label", "accepted", "cause", "trust", "receipt"],
+    "properties": {
+        "id": {"type": "string"},
+        "label": {"description": "As the model was trained with."},
+        "accepted": {"type": "boolean", "description": "Whether to use the label; else a person should decide."},
+        "cause": {"type": "string", "description": "ACCEPTED, or why not: OVERLAP, UNSEEN, THIN, MISSING, ..."},
+        "trust": {"type": ["number", "null"]},
+        "probabilities": {"type": ["array", "null"], "items": {"type": ["number", "null"]}},
+        "reason": {"type": "string"},
+        "terms": {"type": ["array", "null"]},
+        "repeated": {"type": "boolean", "description": "True if the same request was answered before."},
+        "receipt": RECEIPT,
+    },
+}
+DECISIONS: Document = {
+    "type": "object",
+    "required": ["model", "version", "classes", "decisions"],
+    "properties": {
+        "model": {"type": "string"},
+        "version": {"type": "string", "description": "SHA-256 of the model file."},
+        "classes": {"type": "array"},
+        "decisions": {"type": "array", "items": DECISION},
+    },
+}
+ERROR: Document = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "column": {"type": "string"},
+                "row": {"type": "integer"},
+            },
+        }
+    },
+}
+ERRORS = {
+    400: "The body is not JSON, or a header is wrong",
+    401: "No key, or a wrong one",
+    403: "Not allowed with this key",
+    404: "No such model or decision",
+    405: "No such method",
+    408: "The body came too slowly",
+    413: "Too many rows or bytes",
+    422: "A column or a value is wrong",
+    429: "Too many requests, or too much is waiting; see Retry-After",
+    503: "The log or the service is not available; see Retry-After",
+}
+KEY_HEADER: Document = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 8, "maxLength": 200, "pattern": "^[!-~]+$"},
+    "description": "Send the request again with the same key, and it is not decided a second time.",
+}
+ROWS_BODY: Document = {
+    "type": "object",
+    "required": ["model", "rows"],
+    "additionalProperties": False,
+    "properties": {"model": {"type": "string"}, "rows": {"type": "array", "minItems": 1, "items": ROW}},
+}
+
+
+def _responses(schema: Document) -> Document:
+    wrong = {
+        str(status): {"description": text, "content": {"application/json": {"schema": ERROR}}}
+        for status, text in ERRORS.items()
+    }
+    return {"200": {"description": "The answer", "content": {"application/json": {"schema": schema}}}} | wrong
+
+
+def _post(schema: Document, examples: Document, answered: Document, *parameters: Document) -> Document:
+    named = {name: {"value": value} for name, value in examples.items()}
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}},
+        "parameters": list(parameters),
+        "responses": _responses(answered),
+    }
+
+
+DECIDE_DOCUMENT = _post(
+    ROWS_BODY,
+    {
+        "one row": {"model": "loans", "rows": [LOAN]},
+        "two rows, one with a gap": {"model": "loans", "rows": [LOAN, {**LOAN, "income": None, "home": "own"}]},
+    },
+    DECISIONS,
+    KEY_HEADER,
+)
+EXPLAIN_DOCUMENT = _post(ROWS_BODY, {"one row": {"model": "loans", "rows": [LOAN]}}, DECISIONS, KEY_HEADER)
+RECOURSE_DOCUMENT = _post(
+    {
+        "type": "object",
+        "required": ["model", "row", "to"],
+        "additionalProperties": False,
+        "properties": {
+            "model": {"type": "string"},
+            "row": ROW,
+            "to": {"type": ["string", "number", "boolean"]},
+            "fixed": {"type": "array", "items": {"type": "string"}},
+            "bounds": {"type": "object", "additionalProperties": {"type": "array"}},
+            "direction": {"type": "object", "additionalProperties": {"enum": ["up", "down"]}},
+            "min_trust": {"type": "number", "minimum": 0, "maximum": 1},
+            "n_answers": {"type": "integer", "minimum": 1, "maximum": 5},
+        },
+    },
+    {"to be paid": {"model": "loans", "row": LOAN, "to": "paid", "fixed": ["age"], "direction": {"income": "up"}}},
+    {"type": "object", "required": ["id", "reachable", "answers", "receipt"]},
+)
+TENSOR: Document = {
+    "type": "object",
+    "required": ["name", "shape", "datatype", "data"],
+    "properties": {
+        "name": {"type": "string"},
+        "shape": {"type": "array", "items": {"type": "integer"}},
+        "datatype": {"type": "string"},
+        "data": {"type": "array"},
+        "parameters": {"type": "object"},
+    },
+}
+INFER_DOCUMENT = _post(
+    {
+        "type": "object",
+        "required": ["inputs"],
+        "properties": {
+            "id": {"type": "string"},
+            "parameters": {"type": "object"},
+            "inputs": {"type": "array", "minItems": 1, "items": TENSOR},
+            "outputs": {"type": "array"},
+        },
+    },
+    {
+        "one row in columns": {
+            "id": "7",
+            "parameters": {"content_type": "pd"},
+            "inputs": [
+                {"name": "amount", "shape": [1], "datatype": "FP64", "data": [8120.0]},
+                {"name": "months", "shape": [1], "datatype": "INT64", "data": [15]},
+                {"name": "income", "shape": [1], "datatype": "FP64", "data": [1557.0]},
+                {
+                    "name": "home",
+                    "shape": [1],
+                    "datatype": "BYTES",
+                    "data": ["rent"],
+                    "parameters": {"content_type": "str"},
+                },
+                {"name": "age", "shape": [1], "datatype": "INT64", "data": [48]},
+            ],
+        }
+    },
+    {
+        "type": "object",
+        "required": ["model_name", "model_version", "outputs"],
+        "properties": {
+            "model_name": {"type": "string"},
+            "model_version": {"type": "string"},
+            "id": {"type": "string"},
+            "outputs": {"type": "array", "items": TENSOR},
+        },
+    },
+    KEY_HEADER,
+)
+CASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["id", "kind", "at", "erased"]})}
+ERASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["erased"]})}
+HEAD_DOCUMENT: Document = {"responses": _responses(RECEIPT)}
+PLAIN_DOCUMENT: Document = {"responses": _responses({"type": "object"})}
+METRICS_DOCUMENT: Document = {
+    "responses": _responses({"type": "object"})
+    | {"200": {"description": "For Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+}
+LIST_DOCUMENT: Document = {
+    "parameters": [
+        {"name": "model", "in": "query", "required": True, "schema": {"type": "string"}},
+        {"name": "day", "in": "query", "required": True, "schema": {"type": "string", "format": "date"}},
+        {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}},
+        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1000}},
+    ],
+    "responses": _responses({"type": "object", "required": ["decisions"]}),
+}

@@ -1,0 +1,71 @@
+"""Callers, and which of them may do what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sepc_desk.errors import RequestError
+from sepc_desk.keys import ALL_MODELS, Key
+
+# Roles that may do each thing; whatever is not here is refused.
+DECIDE = frozenset({"program", "owner"})
+SEE_CASES = frozenset({"program", "reviewer", "owner", "auditor"})
+LIST_CASES = frozenset({"owner", "auditor"})
+ERASE = frozenset({"owner"})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who asks.
+
+    Attributes
+    ----------
+    caller : str
+        As the log has it: "key:3f2a9c10" or "person:ann".
+    grants : frozenset of pairs
+        Roles, each with the model that it is for; "*" stands for all models.
+    is_session : bool
+        Whether a browser's cookie says so, which other sites can make it send.
+    """
+
+    caller: str
+    grants: frozenset[tuple[str, str]]
+    is_session: bool = False
+
+    def may(self, roles: frozenset[str], model: str) -> bool:
+        """Whether one of these roles is held for a model."""
+        return any(role in roles and own in (ALL_MODELS, model) for role, own in self.grants)
+
+    def holds_only(self, role: str, model: str) -> bool:
+        """Whether this is the only role held for a model."""
+        return {own for own, scope in self.grants if scope in (ALL_MODELS, model)} == {role}
+
+    def require(self, roles: frozenset[str], model: str) -> None:
+        """Raise unless one of these roles is held for a model."""
+        if not self.may(roles, model):
+            raise RequestError(
+                403,
+                "not_allowed",
+                f"This key or person may not do that with the model {model!r}. It takes the role "
+                f"{' or '.join(sorted(roles))} for it.",
+            )
+
+
+def identity_of_key(key: Key) -> Identity:
+    """The identity that a key stands for."""
+    return Identity(f"key:{key.id}", frozenset((key.role, model) for model in key.models))
+
+
+def grants_of_claim(values: object, mapping: dict[str, str]) -> frozenset[tuple[str, str]]:
+    """Roles of a person from the values of a claim; values that are not mapped give none.
+
+    Without a mapping, values are roles themselves, such as "auditor" or "owner:loans".
+    """
+    given = [values] if isinstance(values, str) else values if isinstance(values, list) else []
+    found = set()
+    for value in given:
+        text = (mapping.get(value, "") if mapping else value) if isinstance(value, str) else ""
+        role, _, model = text.partition(":")
+        if role in SEE_CASES:
+            found.add((role, model or ALL_MODELS))
+    return frozenset(found)

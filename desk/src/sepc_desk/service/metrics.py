@@ -1,0 +1,81 @@
+"""Figures for Prometheus: counts and times, and never a value of a case."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter as Counts
+from collections.abc import Sequence
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from sepc_desk.deciding import Decided
+from sepc_desk.models import Model
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+NAMESPACE = "sepc_desk"
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """What the service counts."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._decisions = self._counter("decisions", "Decisions", "model", "label", "accepted", "cause")
+        self._requests = self._counter("requests", "Requests", "route", "status")
+        self._seconds = self._histogram("request_seconds", "Time to answer", SECONDS, "route")
+        self._write = self._histogram("write_seconds", "Time to write a group to the log", SECONDS)
+        self._group = self._histogram("group_entries", "Entries in a group", SIZES)
+        self._failed = self._counter("write_failures", "Groups that the log did not confirm")
+        self._waiting = self._gauge("waiting_rows", "Rows that wait to be decided", "livesum")
+        self._lag = self._gauge("log_lag_seconds", "Age of the oldest row that waits", "livemax")
+        self._head = self._gauge("chain_place", "The last place of the chain that was seen", "max")
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(name, what, labels, namespace=NAMESPACE, registry=self.registry)
+
+    def _histogram(self, name: str, what: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(name, what, labels, namespace=NAMESPACE, registry=self.registry, buckets=buckets)
+
+    def _gauge(self, name: str, what: str, mode: Literal["livesum", "livemax", "max"]) -> Gauge:
+        return Gauge(name, what, namespace=NAMESPACE, registry=self.registry, multiprocess_mode=mode)
+
+    def decided(self, model: Model | None, decided: Sequence[Decided]) -> None:
+        """Count decisions."""
+        if model is None:
+            return
+        same = Counts((str(one.label), str(one.accepted).lower(), one.cause) for one in decided)
+        for labels, n in same.items():
+            self._decisions.labels(model.name, *labels).inc(n)
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def wrote(self, n: int, seconds: float, place: int) -> None:
+        """Count a group that was written."""
+        self._write.observe(seconds)
+        self._group.observe(n)
+        self._head.set(place)
+
+    def write_failed(self) -> None:
+        """Count a group that the log did not confirm."""
+        self._failed.inc()
+
+    def waiting(self, n: int, oldest: float | None) -> None:
+        """How much waits, and since when."""
+        self._waiting.set(n)
+        self._lag.set(0.0 if oldest is None else time.monotonic() - oldest)
+
+    def text(self) -> bytes:
+        """All figures, of all processes, as Prometheus reads them."""
+        if FOLDER not in os.environ:
+            return bytes(generate_latest(self.registry))
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return bytes(generate_latest(together))

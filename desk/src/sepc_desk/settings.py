@@ -1,0 +1,212 @@
+"""Settings of the service, from a TOML file and the environment, checked when it starts."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from sepc_desk.errors import SettingError
+
+PREFIX = "SEPC_DESK_"
+FILE = PREFIX + "SETTINGS"
+DRIVERS = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
+ROLES = ("program", "reviewer", "owner", "auditor")
+COMMIT_LEVELS = ("on", "remote_apply", "off")
+# A session is signed with this; shorter secrets can be guessed.
+SHORTEST_SECRET = 32
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings; each may stand in the file under its name, or in the environment as ``SEPC_DESK_NAME``."""
+
+    models: Path = Path("models")
+    database: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    processes: int = 1
+    # Limits of a request, and of what may wait.
+    max_rows: int = 10_000
+    max_bytes: int = 4 * 1024 * 1024
+    max_explained_rows: int = 100
+    max_waiting_rows: int = 20_000
+    max_buffered_bytes: int = 32 * 1024 * 1024
+    max_connections: int = 2_000
+    body_seconds: float = 10.0
+    answer_seconds: float = 30.0
+    requests_per_second: float = 0.0
+    failed_keys_per_minute: int = 60
+    # The log.
+    batch_rows: int = 256
+    write_seconds: float = 10.0
+    synchronous_commit: str = "on"
+    # Behind a proxy: addresses whose X-Forwarded-For and X-Forwarded-Proto are believed.
+    trusted_proxies: str = "127.0.0.1"
+    secure_cookies: bool = True
+    log_level: str = "info"
+    # Sign-in by OpenID Connect; off without an issuer.
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = field(default="", repr=False)
+    oidc_scope: str = "openid profile"
+    oidc_roles_claim: str = "roles"
+    oidc_roles: Mapping[str, str] = field(default_factory=dict)
+    session_secret: str = field(default="", repr=False)
+    session_seconds: int = 8 * 3600
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise SettingError(f"{name} is {getattr(self, name)}; it must be at least {least}.")
+        if self.synchronous_commit not in COMMIT_LEVELS:
+            raise SettingError(
+                f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
+            )
+        if self.oidc_issuer:
+            self._check_sign_in()
+        for value, role in self.oidc_roles.items():
+            if role.partition(":")[0] not in ROLES:
+                raise SettingError(
+                    f"oidc_roles maps {value!r} to {role!r}; use one of {_listed(ROLES)}, alone for all models or "
+                    "with the name of a model, as in 'owner:loans'."
+                )
+
+    def _check_sign_in(self) -> None:
+        for name in ("oidc_client_id", "oidc_client_secret"):
+            if not getattr(self, name):
+                raise SettingError(f"{name} is not set, and oidc_issuer is; set {PREFIX}{name.upper()}.")
+        if len(self.session_secret) < SHORTEST_SECRET:
+            raise SettingError(
+                f"session_secret has {len(self.session_secret)} characters; set {PREFIX}SESSION_SECRET to at least "
+                f"{SHORTEST_SECRET} random ones, the same for all processes: openssl rand -hex 32"
+            )
+
+    @property
+    def url(self) -> str:
+        """The address of the database for SQLAlchemy, with the driver that the desk uses."""
+        if not self.database:
+            raise SettingError(
+                f"No database is set. Set {PREFIX}DATABASE, `database` in the file or --database to "
+                "postgresql://user@host/name, or to sqlite:///desk.db for one machine."
+            )
+        try:
+            url = make_url(self.database)
+        except ArgumentError as error:
+            raise SettingError("database is not an address such as postgresql://user@host/name.") from error
+        driver = DRIVERS.get(url.get_backend_name())
+        if driver is None:
+            raise SettingError(f"database is one of {url.get_backend_name()}; the desk uses postgresql or sqlite.")
+        if driver == "sqlite" and not url.database:
+            raise SettingError("A SQLite database in memory forgets; use a file, as in sqlite:///desk.db.")
+        return url.set(drivername=driver).render_as_string(hide_password=False)
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether the log is in PostgreSQL."""
+        return self.url.startswith("postgresql")
+
+
+_LEAST: dict[str, float] = {
+    "port": 0,
+    "processes": 1,
+    "max_rows": 1,
+    "max_bytes": 1_000,
+    "max_explained_rows": 1,
+    "max_waiting_rows": 1,
+    "max_buffered_bytes": 1_000,
+    "max_connections": 10,
+    "body_seconds": 0.1,
+    "answer_seconds": 0.1,
+    "requests_per_second": 0,
+    "failed_keys_per_minute": 1,
+    "batch_rows": 1,
+    "write_seconds": 0.1,
+    "session_seconds": 60,
+}
+
+
+def load_settings(environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
+    """The settings of a file, of the environment and of the command, each before the one named earlier.
+
+    The file is that of ``SEPC_DESK_SETTINGS``. A secret may also be in a file of its own, named by
+    ``SEPC_DESK_OIDC_CLIENT_SECRET_FILE`` and so on.
+    """
+    environment = os.environ if environment is None else environment
+    hints = get_type_hints(Settings)
+    values = _of_file(environment.get(FILE), hints)
+    values |= _of_environment(environment, hints)
+    values |= {name: value for name, value in given.items() if value is not None}
+    try:
+        return Settings(**{name: _typed(name, value, hints[name]) for name, value in values.items()})
+    except TypeError as error:
+        raise SettingError(f"A setting has a wrong type: {error}") from error
+
+
+def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
+    if not path:
+        return {}
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(f"{FILE} names {path}, which cannot be read: {error.strerror}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingError(f"{path} is not TOML: {error}.") from error
+    unknown = sorted(set(values) - set(hints))
+    if unknown:
+        raise SettingError(f"{path} has {unknown[0]!r}, which is no setting; there are {_listed(sorted(hints))}.")
+    return values
+
+
+def _of_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in (own.name for own in fields(Settings)):
+        variable = PREFIX + name.upper()
+        if variable in environment:
+            values[name] = environment[variable]
+        elif variable + "_FILE" in environment:
+            try:
+                values[name] = Path(environment[variable + "_FILE"]).read_text(encoding="utf-8").strip()
+            except OSError as error:
+                raise SettingError(f"{variable}_FILE names a file that cannot be read: {error.strerror}.") from error
+    known = {FILE, *(PREFIX + name.upper() + end for name in hints for end in ("", "_FILE"))}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise SettingError(f"{unknown[0]} is set in the environment, and there is no such setting.")
+    return values
+
+
+def _typed(name: str, value: Any, hint: Any) -> Any:
+    """A value of the file or the environment in the type of its setting."""
+    kind = hint if isinstance(hint, type) else (get_args(hint) or (hint,))[0]
+    if name == "oidc_roles":
+        return _roles(value)
+    try:
+        if kind is bool and isinstance(value, str):
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+        if isinstance(value, bool) and kind is not bool:
+            raise ValueError(value)
+        return value if isinstance(kind, types.GenericAlias) else kind(value)
+    except (KeyError, TypeError, ValueError) as error:
+        shown = "a value" if "secret" in name or name == "database" else repr(value)
+        raise SettingError(f"{name} is {shown}, which is no {kind.__name__}.") from error
+
+
+def _roles(value: Any) -> dict[str, str]:
+    if isinstance(value, str):
+        pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()]
+        value = {claim.strip(): role.strip() for claim, _, role in pairs}
+    if not isinstance(value, Mapping) or not all(isinstance(role, str) for role in value.values()):
+        raise SettingError('oidc_roles maps values of the claim to roles, as in {"loans-team" = "owner:loans"}.')
+    return dict(value)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names)

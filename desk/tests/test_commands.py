@@ -1,0 +1,99 @@
+"""The commands, on a log that a service has written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sepc
+from filling import fill
+from sample_models import model, save_models
+from sqlalchemy import select
+
+from sepc_desk.commands.main import main
+from sepc_desk.schema import entries
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database: str) -> None:
+    monkeypatch.setenv("SEPC_DESK_DATABASE", database)
+    monkeypatch.setenv("SEPC_DESK_MODELS", str(tmp_path / "models"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    status = main([str(own) for own in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out + captured.err
+
+
+def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys) -> None:
+    save_models(tmp_path / "models", ["loans"])
+    fill(engine, tmp_path / "models", 5, ("loans",))
+    key, heads = tmp_path / "key", tmp_path / "heads"
+    assert run(capsys, "heads", "key", key)[0] == 0
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert run(capsys, "heads", "key", key) == (
+        2,
+        f"sepc-desk: {key} exists; a key that has signed heads must not be replaced.\n",
+    )
+    assert run(capsys, "heads", "sign", "--key", key, "--to", heads)[1].startswith("The head of place 5")
+    status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
+    assert status == 0
+    assert "Every entry is as it was written." in text
+    assert "does not exclude that more followed it" in text
+    assert "Give the public key" in run(capsys, "verify", "--heads", heads)[1]
+    receipt = text.splitlines()[0].rpartition(" ")[2]
+    assert run(capsys, "verify", "--receipt", receipt)[0] == 0
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        connection.exec_driver_sql("DELETE FROM entries WHERE place = 5")
+    assert run(capsys, "verify")[0] == 0
+    status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
+    assert status == 3
+    assert "the log ends at 4: cut off" in text
+    assert "The log was changed." in text
+
+
+def test_replay_erase_retention_and_scrub(engine, tmp_path: Path, capsys) -> None:
+    save_models(tmp_path / "models", ["loans"])
+    fill(engine, tmp_path / "models", 5, ("loans",))
+    with engine.connect() as connection:
+        case = connection.execute(select(entries.c.id).order_by(entries.c.place)).scalars().first()
+    assert run(capsys, "replay", case) == (0, "1 decisions: 1 identical to the last bit.\n")
+    assert "Say what to replay" in run(capsys, "replay")[1]
+    assert "no such decision" in run(capsys, "replay", "0")[1]
+    assert "place 6 of the chain says so" in run(capsys, "erase", case)[1]
+    assert "nothing left" in run(capsys, "erase", case)[1]
+    assert run(capsys, "replay", "--all")[1].startswith("5 decisions: 4 identical to the last bit, 1 erased.")
+    assert run(capsys, "retention", "--days", "0")[1].startswith("4 entries from before")
+    assert run(capsys, "scrub")[0] == 0
+    assert run(capsys, "verify")[1].startswith("7 entries, 5 of them erased")
+
+
+def test_models_are_added_and_go_live(tmp_path: Path, capsys) -> None:
+    for name in ("one", "two"):
+        fitted = model("loans" if name == "one" else "wdbc")[0]
+        sepc.save(fitted, tmp_path / f"{name}.sepc")
+        status, text = run(capsys, "models", "add", "loans", tmp_path / f"{name}.sepc")
+        assert status == 0
+        assert text.endswith("live.\n" if name == "one" else "not live yet.\n")
+    listed = run(capsys, "models", "list")[1].splitlines()
+    other = next(line.split()[1] for line in listed if "live" not in line)
+    assert run(capsys, "models", "live", "loans", other[:8])[1].startswith(f"loans {other} is live")
+    assert "no single version" in run(capsys, "models", "live", "loans", "ffffffff")[1]
+    assert "is no name for a model" in run(capsys, "models", "add", "../x", tmp_path / "one.sepc")[1]
+
+
+def test_keys_are_shown_once(capsys) -> None:
+    secret = run(capsys, "keys", "create", "--name", "portal", "--models", "loans", "wdbc")[1].strip()
+    own = secret.split("_")[1]
+    assert run(capsys, "keys", "list")[1] == f"{own}  program  loans,wdbc    portal\n"
+    assert run(capsys, "keys", "revoke", own)[0] == 0
+    assert "no key" in run(capsys, "keys", "revoke", own)[1]
+    assert "revoked" in run(capsys, "keys", "list")[1]
+
+
+def test_what_is_wrong_is_said_with_the_remedy(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEPC_DESK_DATABASE", "postgresql://postgres@127.0.0.1:1/none")
+    assert "The database cannot be reached" in run(capsys, "keys", "list")[1]
+    monkeypatch.delenv("SEPC_DESK_DATABASE")
+    assert "Set SEPC_DESK_DATABASE" in run(capsys, "keys", "list")[1]
