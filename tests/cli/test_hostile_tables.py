@@ -142,7 +142,7 @@ def test_a_table_too_large_for_the_memory(command, suffix, tmp_path, capsys):
     line = complaint(run_here(capsys, *words))
     assert "rows of 1 feature would take about" in line
     assert "and 0.05 GB are allowed by --max-memory. Choose columns with --features" in line
-    assert "is not a number of gigabytes" in complaint(run_here(capsys, *words, "--max-memory", "0"))
+    assert "is not a positive number of gigabytes" in complaint(run_here(capsys, *words, "--max-memory", "0"))
 
 
 def test_what_is_free_bounds_a_fit(tmp_path, capsys):
