@@ -171,7 +171,9 @@ def test_gaps_in_categories_are_a_category(stored):
 
 def test_ids_are_left_out_with_a_warning(stored):
     table = rows(key=True).assign(note="the same")
-    with pytest.warns(LeftOutWarning, match=r"not usable as features: 'key' \(an id\) and 'note' \(a constant\)") as told:
+    with pytest.warns(
+        LeftOutWarning, match=r"not usable as features: 'key' \(an id\) and 'note' \(a constant\)"
+    ) as told:
         model = SEPClassifier().fit(stored(table), "target")
     assert told[0].filename == __file__
     assert model.n_features_in_ == 7

@@ -139,7 +139,11 @@ def test_a_flipped_bit_is_noticed(model):
         ("usual/n_levels", lambda a: a + 100, "out of range"),
         ("usual/n_levels", lambda a: a + 1, "levels that do not match"),
         ("usual/levels", lambda a: np.ones(1), "shape"),
-        ("usual/category_counts", lambda a: np.ones((len(a), 1), dtype=np.int64), "features or categories that do not match"),
+        (
+            "usual/category_counts",
+            lambda a: np.ones((len(a), 1), dtype=np.int64),
+            "features or categories that do not match",
+        ),
     ],
 )
 def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
