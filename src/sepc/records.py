@@ -233,7 +233,7 @@ def record(kind: type[Kind]) -> type[Kind]:
 
 
 def _is_plain(declaration: Declaration) -> bool:
-    """Whether values can be compared, which arrays and records of arrays cannot."""
+    """Whether values can be compared with `==`; arrays, and records that hold arrays, cannot be."""
     if isinstance(declaration, Part | Parts):
         return "__eq__" in vars(declaration.kind)
     return not isinstance(declaration, Array | Labels)

@@ -226,17 +226,6 @@ def short(text: str, longest: int = LONGEST_NAME) -> str:
     return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
 
 
-def signed(terms: Sequence[tuple[str, float]]) -> str:
-    """Names with signed numbers, joined by no-break spaces.
-
-    Examples
-    --------
-    >>> print(signed([("area", 0.714), ("texture", -0.4)]).replace(NO_BREAK, " "))
-    area +0.71, texture -0.40
-    """
-    return ", ".join(f"{name}{NO_BREAK}{value:+.2f}" for name, value in terms)
-
-
 def columns_of(text: str) -> int:
     """The width of a text in terminal columns."""
     return sum(

@@ -62,7 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--complete", action="store_true", help="no more labels will come; rows without one permanently count as errors"
     )
     learning.add_argument(
-        "--other", type=names_in, default=[], metavar="A,B", help="labels that the model does not know, such as neither"
+        "--other",
+        type=names_in,
+        default=[],
+        metavar="A,B",
+        help="labels that the model does not know, such as 'neither'",
     )
     start = parser.add_argument_group("to start a queue")
     start.add_argument(

@@ -86,7 +86,10 @@ class Directions:
 
     @cached_property
     def reach(self) -> float:
-        """The length of the longest row, with each column scaled by its penalty."""
+        """The largest squared length of a row, each squared entry divided by its column's penalty; at least 1.
+
+        Columns without a penalty do not count.
+        """
         penalty = self.linear.penalty
         held = np.divide(1.0, penalty, out=np.zeros_like(penalty), where=penalty > 0)
         return float(self.linear.columns.row_squares(held).max(initial=1.0))

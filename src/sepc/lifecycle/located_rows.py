@@ -44,7 +44,7 @@ class RowRegions:
 
     @classmethod
     def of(cls, number: IntArray, share: FloatArray, model: SEPModel) -> RowRegions:
-        """Regions of a model, described in the names of its features."""
+        """Regions of a model, described in terms of its features."""
         regions, which = np.unique(number, return_inverse=True)
         words = np.array([region_name(model, int(region)) for region in regions], dtype=object)
         return cls(number, share, words[which])

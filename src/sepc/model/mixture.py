@@ -101,8 +101,8 @@ def _normalize(logs: FloatArray) -> FloatArray:
 def _points(n: int, d: int) -> FloatArray:
     """Points spread evenly over the unit cube, strictly inside it.
 
-    The first columns are a Halton sequence. Later ones would need more points than there are to leave small numbers,
-    so each is a shuffle of evenly spaced numbers.
+    The first columns are a Halton sequence. In later columns the sequence starts with small numbers only and would need
+    more points to cover the interval, so each of those columns is a shuffle of evenly spaced numbers.
     """
     n_halton = min(d, HALTON_COLUMNS)
     points = np.empty((n, d))

@@ -274,9 +274,9 @@ def _allowed(row: Row, name: str, given: Any) -> GivenLimit:
         what = (
             f"{shown(unknown[0])} is not a category of {shown(name)} seen in training"
             if unknown
-            else (f"No category of {shown(name)} is allowed")
+            else f"No category of {shown(name)} is allowed"
         )
-        raise ValueError(f"{what}; these are {known}.")
+        raise ValueError(f"{what}; the categories are {known}.")
     words = f"{name_of(name)} is one of {listed(map(name_of, plain), MOST_NAMES)}"
     return GivenLimit(name, words, allowed=frozenset(values.index(value) for value in plain))
 

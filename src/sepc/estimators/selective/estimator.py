@@ -318,7 +318,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return columns_for(super()._probabilities(X), known, self.classes_)
 
     def summary(self) -> str:
-        """The promise in words: a sentence for each, or why it cannot be made."""
+        """The promises in words: a sentence for each one, or the reason why it cannot be made."""
         check_is_fitted(self)
         unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
         return promise_in_words(

@@ -31,7 +31,7 @@ def names_in(by: Any) -> tuple[Any, ...]:
     """
     names = (by,) if isinstance(by, str | int | np.integer) else tuple(by)
     if not 1 <= len(set(names)) == len(names) <= MOST_COLUMNS:
-        raise ValueError(f"by is {by!r}; it must name one column, or two.")
+        raise ValueError(f"by is {by!r}; it must name one column, or two different ones.")
     return names
 
 

@@ -20,7 +20,7 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories, sample_rows
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
@@ -361,12 +361,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        held = np.array([fitted.counts[list(self.classes_).index(label)] for fitted in of_label], dtype=np.float64)
-        chosen = rng.choice(len(of_label), size=n, p=held / held.sum())
-        rows = np.empty((n, len(self.model_.feature_names)))
-        for k, fitted in enumerate(of_label):
-            rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
-        return rows
+        return sample_rows(of_label, list(self.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

@@ -230,3 +230,13 @@ class RowsUsed(ShownOnOneLine):
             return f"Partitioned {partitioned} {rows} and counted all."
         weighed = f"{self.n_weighed:,}" if self.n_weighed < self.n_rows else "all"
         return f"Partitioned {partitioned} {rows}, counted all, and fitted weights to {weighed}."
+
+
+def sample_rows(ellipsoids: Sequence[FittedEllipsoid], owner: int, n: int, rng: np.random.Generator) -> FloatArray:
+    """Draw `n` rows uniformly from these ellipsoids, each in proportion to its training rows of class `owner`."""
+    held = np.array([fitted.counts[owner] for fitted in ellipsoids], dtype=np.float64)
+    chosen = rng.choice(len(ellipsoids), size=n, p=held / held.sum())
+    rows = np.empty((n, len(ellipsoids[0].ellipsoid.center)))
+    for k, fitted in enumerate(ellipsoids):
+        rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
+    return rows

@@ -18,7 +18,7 @@ LEAST_SHARE = 0.1
 
 
 def grounds_of(decisions: Any, words: Words) -> Grounds:
-    """The grounds of the only one of some `SEPDecisions`, in these words."""
+    """The grounds of a single decision, in these words; `decisions` are `SEPDecisions` on one row."""
     model = decisions.model
     missing = (*missing_columns(model, decisions.missing[0]), *_empty_categories(decisions))
     if model.usual is None or model.weights is None or len(model.classes) == 1:

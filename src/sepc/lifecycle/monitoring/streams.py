@@ -161,6 +161,6 @@ def _longer(first: Stream, second: Stream) -> Stream:
     if second.is_beginning_of(first):
         return first
     raise ValueError(
-        "Two of the monitors continue the same one, a copy or a file loaded twice, so they share rows that would "
-        "count twice. Give every worker its own monitor, with fresh()."
+        "Two of the monitors continue the same one (one is a copy, or a file was loaded twice), so they share rows "
+        "that would count twice. Give every worker its own monitor, with fresh()."
     )

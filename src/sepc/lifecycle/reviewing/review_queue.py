@@ -35,9 +35,9 @@ DAYS_OF_PATIENCE = 365
 class ReviewQueue(SharedState, ShownAsCard):
     """Choose the rows that a person reviews each day, so that their labels certify as many other rows as possible.
 
-    Rows are divided into bands of trust. To certify, a band is drawn with known probabilities, more often where errors
-    are expected, and then a random row of that band. Places left over go to the least trusted rows, which a person
-    should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
+    Rows are divided into bands of trust. For the certificate, a band is drawn with known probabilities, more often
+    where errors are expected, and then a random row from it. Places left over go to the least trusted rows, which a
+    person should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
     accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the same
     source. Labels count in the order of the draws, whenever they arrive: a review without labels delays later ones.
 
@@ -46,7 +46,8 @@ class ReviewQueue(SharedState, ShownAsCard):
     Parameters
     ----------
     model : fitted classifier
-        Trust comes from its `decide`, also at the end of a `Pipeline`, or else is its largest class probability.
+        Trust comes from its `decide`, even if it is the last step of a `Pipeline`; without `decide`, trust is the
+        largest class probability.
     budget : int
         How many rows a person can review each day, or from one call of `choose` to the next.
     max_risk : float, default=0.02
