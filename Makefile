@@ -6,8 +6,9 @@ SITE ?= https://sepc-project.github.io/sepc/
 # What is compiled once is not compiled again by each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
+AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks
+.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -155,3 +156,28 @@ attacks:  ## try to break every promise, with 1,000 draws an attack; about half 
 
 bench-trust-quick:
 	$(PY) -m sepc_benchmarks.trust.run --quick
+
+desk-tools:  ## what the tests of the desk need of Debian: PostgreSQL; with WITH=wrk, also what sends load
+	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || $(AS_ROOT) sh -c "apt-get update -qq && apt-get install -qq -y postgresql"
+	$(if $(WITH),$(AS_ROOT) apt-get install -qq -y $(WITH))
+
+desk-setup:  ## the second distribution, desk/, in the same environment
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --constraint desk/constraints.txt --editable "desk[test]"
+
+desk-types:
+	cd desk && $(abspath $(PY)) -m mypy
+
+desk-test:  ## the quick tests of the desk; needs Debian's postgresql, Node.js and npm
+	cd desk && OMP_NUM_THREADS=1 $(abspath $(PY)) -m pytest -n $(N) --dist loadfile -m "not slow"
+
+desk-slow:  ## weekly: the same tests with many more attacks, replays and fuzzed requests, then memory and faults
+	cd desk && OMP_NUM_THREADS=1 DESK_ATTACKS=100 DESK_REPLAYED=8400 DESK_FUZZED=800 $(abspath $(PY)) -m pytest
+	$(PY) desk/benchmarks/memory.py
+	$(MAKE) desk-faults
+
+desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the control must lose some
+	for fault in kill-one kill-all stop-postgresql full-disk hang control; do \
+	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) || exit 1; done
+
+desk-load:  ## requests a second beside an echo and MLflow's server; needs Debian's wrk
+	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)
