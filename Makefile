@@ -179,5 +179,6 @@ desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the co
 	for fault in kill-one kill-all stop-postgresql full-disk hang control; do \
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) || exit 1; done
 
-desk-load:  ## requests a second beside an echo and MLflow's server; needs Debian's wrk
+desk-load:  ## requests a second beside an echo and MLflow's server, then half an hour at half load; needs Debian's wrk
 	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)
+	$(PY) desk/benchmarks/soak.py

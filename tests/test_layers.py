@@ -13,6 +13,9 @@ import sepc
 
 SOURCE = Path(sepc.__file__).parent
 
+# A longer file has more than one subject.
+MOST_LINES = 400
+
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [
     {"_typing", "errors", "plain_values", "records"},
@@ -109,6 +112,11 @@ MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE 
 
 def test_there_are_modules_to_check():
     assert len(MODULES) > 10
+
+
+def test_no_file_is_long():
+    long = {path.name: n for path in MODULES if (n := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES}
+    assert not long
 
 
 def every_import():

@@ -101,6 +101,7 @@ def resident(process: DeskProcess) -> float:
 
 
 Setup = tuple[str, str, dict[int, list[str]], str]  # address, path, bodies by rows a request, key
+DeskSetup = tuple[str, str, dict[int, list[str]], str, DeskProcess]
 
 
 def main() -> None:
@@ -118,7 +119,7 @@ def main() -> None:
         stack.callback(cluster.remove)
         servers: dict[str, Setup] = {"echo": stack.enter_context(echo(rows, options.processes))}
         for name, database in (("PostgreSQL", cluster.create("desk")), ("SQLite", f"sqlite:///{folder}/desk.db")):
-            servers[f"desk, {name}"] = stack.enter_context(desk(store, database, rows, options.processes))
+            servers[f"desk, {name}"] = stack.enter_context(desk(store, database, rows, options.processes))[:4]
         if options.mlflow_python:
             servers["MLflow"] = stack.enter_context(mlflow(folder, store, rows, options.mlflow_python))
         records = measure_in_turns(servers, folder, options.seconds, options.rounds)
@@ -169,13 +170,13 @@ def decide_bodies(rows: list) -> dict[int, list[str]]:
 
 
 @contextmanager
-def desk(store: Path, database: str, rows: list, n: int) -> Iterator[Setup]:
+def desk(store: Path, database: str, rows: list, n: int) -> Iterator[DeskSetup]:
     engine = engine_of(load_settings({}, database=database))
     migrate(engine)
     key = create_key(engine, "load", [MODEL])
     process = DeskProcess(database, store, processes=n).wait_ready()
     try:
-        yield process.address, "/decide", decide_bodies(rows), key
+        yield process.address, "/decide", decide_bodies(rows), key, process
         print(json.dumps({"database": engine.dialect.name, "memory, MB": round(resident(process))}), flush=True)
     finally:
         process.kill()

@@ -70,7 +70,7 @@ def test_the_warning_is_shown_exactly_if_the_binomial_test_says_so(moons, classi
     assert check.is_contradicted == expected
     for told in (made.to_html(), " ".join(str(made).split())):
         assert ("Do not rely on trust" in told) == expected
-        assert ("Trust is well calibrated" in told) != expected
+        assert ("These rows do not contradict trust" in told) != expected
         assert f"{n - n_wrong:,} of {n:,}" in told
     assert ('class="check warning"' in made.to_html()) == expected
     assert ("\u26a0" in made.to_html()) == expected

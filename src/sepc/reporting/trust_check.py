@@ -153,7 +153,7 @@ def _check_trust(n: int, n_right: int, least: float) -> TrustCheck:
         text = f"{says}, but only {_of(n_right, n)} are. {_how_likely('trust were right', 'right', p, LEVEL)} "
         text += "Let a person look at accepted rows too, and fit the model again with rows like these."
     else:
-        head = "Trust is well calibrated on these rows."
+        head = "These rows do not contradict trust."
         text = f"{says}, and {_of(n_right, n)} are{_within_chance(p, LEVEL, n_right < least * n)}."
     return _check("trust", None, n, n_right, least, p, LEVEL, is_contradicted, head, text)
 
