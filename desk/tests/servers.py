@@ -131,6 +131,10 @@ class DeskProcess:
         ).stdout.split()
         return [int(one) for one in found] or [self.process.pid]
 
+    def n_started(self) -> int:
+        """How many times one of its processes has begun to serve, by its log."""
+        return self.log.read_text().count('"event": "started"')
+
     def client(self, key: str | None = None, **options: object) -> httpx.Client:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         return httpx.Client(base_url=self.address, headers=headers, timeout=60, **options)

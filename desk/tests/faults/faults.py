@@ -44,6 +44,7 @@ from sepc_desk.settings import load_settings  # noqa: E402
 from sepc_desk.verifying import verify  # noqa: E402
 
 N_CLIENTS = 12
+N_PROCESSES = 2
 BACK_SECONDS = 120
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo"]
 
@@ -66,21 +67,25 @@ class Load:
         rng = random.Random(seed)
         with httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=40) as client:
             while not self.is_over:
-                self._one(client, {"model": "loans", "rows": [rng.choice(self.rows)]}, str(uuid.uuid4()))
+                headers = {"Idempotency-Key": str(uuid.uuid4())}
+                if rng.random() < 0.05:
+                    # A new connection now and then, so that processes that were started anew get their share.
+                    headers["Connection"] = "close"
+                self._one(client, {"model": "loans", "rows": [rng.choice(self.rows)]}, headers)
 
-    def _one(self, client: httpx.Client, body: dict, key: str) -> None:
+    def _one(self, client: httpx.Client, body: dict, headers: dict[str, str]) -> None:
         """One request, sent again with its key until it is answered."""
         until = time.monotonic() + 2 * BACK_SECONDS
         while time.monotonic() < until:
             try:
-                answer = client.post("/decide", json=body, headers={"Idempotency-Key": key})
+                answer = client.post("/decide", json=body, headers=headers)
             except httpx.HTTPError as error:
                 self._failed(type(error).__name__)
                 time.sleep(0.2)
                 continue
             if answer.status_code == 200:
                 with self._lock:
-                    self.answers.append(answer.json()["decisions"][0] | {"key": key})
+                    self.answers.append(answer.json()["decisions"][0])
                 return
             self._failed(str(answer.status_code))
             time.sleep(float(answer.headers.get("retry-after", 0.2)) / 4)
@@ -189,6 +194,8 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     options = parser.parse_args()
+    if options.database == "sqlite" and options.fault in ("stop-postgresql", "hang", "control"):
+        parser.error(f"{options.fault} is a fault of PostgreSQL; SQLite has no server.")
     found = run(options.fault, options.times, options.database)
     print(json.dumps(found))
     lost = int(str(found["missing"])) + int(str(found["twice"]))
@@ -231,7 +238,7 @@ def _run(fault: str, times: int, kind: str, folder: Path, store: Path, disk: Pat
     proxy = HangingProxy(cluster.port) if fault == "hang" and cluster is not None else None
     through = make_url(database).set(port=proxy.port).render_as_string() if proxy else database
     level = {"synchronous_commit": "off"} if fault == "control" else {}
-    process = DeskProcess(through, store, processes=2, write_seconds=2, **level).wait_ready()
+    process = DeskProcess(through, store, processes=N_PROCESSES, write_seconds=2, **level).wait_ready()
     supervisor = Supervisor(process)
     load = Load(process.address, key)
     act: dict[str, Callable[[], None]] = {
@@ -239,19 +246,25 @@ def _run(fault: str, times: int, kind: str, folder: Path, store: Path, disk: Pat
         "kill-all": process.kill,
         "hang": lambda: proxy.hang() if proxy else None,
         "full-disk": lambda: fill_disk(disk, load, cluster),
+        "stop-postgresql": lambda: restart(cluster),
+        "control": lambda: restart(cluster),
     }
     back = []
+    n_noticed = 0
     rng = random.Random(0)
     try:
+        wait_until_started(process, N_PROCESSES)
         load.wait_for(50)
         for _ in range(times):
             time.sleep(rng.random() * 0.5)
-            if fault in ("stop-postgresql", "control") and cluster is not None:
-                cluster.stop("immediate")
-                cluster.start()
-            else:
-                act[fault]()
-            back.append(load.wait_for(30))
+            n_failed, n_started = sum(load.failures.values()), process.n_started()
+            act[fault]()
+            struck = time.monotonic()
+            if fault == "kill-one":
+                wait_until_started(process, n_started + 1)
+            load.wait_for(30)
+            back.append(time.monotonic() - struck)
+            n_noticed += sum(load.failures.values()) > n_failed
         load.stop()
         result = check(database, load)
     finally:
@@ -259,8 +272,26 @@ def _run(fault: str, times: int, kind: str, folder: Path, store: Path, disk: Pat
         supervisor.stop()
         if cluster is not None:
             cluster.stop("immediate")
+        process.log.unlink()
     seconds = {"back after, median s": round(sorted(back)[len(back) // 2], 2), "longest s": round(max(back), 2)}
-    return {"fault": fault, "database": kind, "times": times, **result, **seconds, "failures": dict(load.failures)}
+    about = {"fault": fault, "database": kind, "times": times, "noticed by clients": n_noticed}
+    return {**about, **result, **seconds, "failures": dict(load.failures)}
+
+
+def wait_until_started(process: DeskProcess, n: int) -> None:
+    """Wait until processes have begun to serve `n` times; the service itself replaces one that was killed."""
+    until = time.monotonic() + BACK_SECONDS
+    while process.n_started() < n:
+        if time.monotonic() > until:
+            raise RuntimeError("The process that was killed was not replaced.")
+        time.sleep(0.01)
+
+
+def restart(cluster: Cluster | None) -> None:
+    """Stop PostgreSQL as a crash would, and start it again."""
+    assert cluster is not None
+    cluster.stop("immediate")
+    cluster.start()
 
 
 def fill_disk(disk: Path, load: Load, cluster: Cluster | None) -> None:
