@@ -114,7 +114,7 @@ class ModelFolder:
             estimator = sepc.load(file)
         except (sepc.FormatError, sepc.ForeignModelError) as error:
             raise ModelFolderError(f"{file} cannot be served: {error}") from error
-        return Model(name, digest, estimator, columns_of(estimator))
+        return Model(name, digest, estimator, columns_of(sepc.inspect(file).model))
 
     def load_live(self) -> dict[str, Model]:
         """The live version of every model."""
