@@ -121,6 +121,8 @@ def test_a_service_that_cannot_start_says_why(tmp_path: Path, new_database, caps
     assert "There is no folder" in said(new_database("sqlite"), tmp_path / "none")
     (tmp_path / "loans").mkdir()
     assert "holds no .sepc file" in said(new_database("sqlite"), tmp_path)
+    (tmp_path / "loans" / "0.sepc").write_bytes(b"no model")
+    assert "0.sepc cannot be served" in said(new_database("sqlite"), tmp_path)
 
 
 def test_the_promtool_of_prometheus_finds_no_fault_in_the_metrics(running: Running) -> None:
