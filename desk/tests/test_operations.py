@@ -129,6 +129,6 @@ def test_the_promtool_of_prometheus_finds_no_fault_in_the_metrics(running: Runni
     if shutil.which("promtool") is None:
         pytest.skip("needs Debian's package prometheus")
     running.client.post("/decide", json=BODY)
-    text = running.client.get("/metrics").text
+    text = running.auditor.get("/metrics").text
     found = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
     assert found.returncode == 0, found.stdout + found.stderr
