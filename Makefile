@@ -178,6 +178,8 @@ desk-slow:  ## weekly: the same tests with many more attacks, replays and fuzzed
 desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the control must lose some
 	for fault in kill-one kill-all stop-postgresql full-disk hang control; do \
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) || exit 1; done
+	for fault in kill-one kill-all full-disk; do \
+	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) --database sqlite || exit 1; done
 
 desk-load:  ## requests a second beside an echo and MLflow's server, then half an hour at half load; needs Debian's wrk
 	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)

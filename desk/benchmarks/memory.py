@@ -1,4 +1,4 @@
-"""Memory of a process above idle under hostile requests: a body of 1 GB, a million columns, many connections."""
+"""Memory of a process above idle under hostile requests: 1 GB in one request, a million columns, 5,000 connections."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from sepc_desk.keys import create_key  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.settings import load_settings  # noqa: E402
 
+LINE = b"POST /decide HTTP/1.1\r\nHost: x\r\n"
 LOAN = {"amount": 8120, "months": 15, "income": 1557, "home": "rent", "age": 48}
 
 
@@ -49,22 +50,35 @@ def large_body(client: httpx.Client, n: int) -> int:
         return 0
 
 
+def endless_header(process: DeskProcess, n: int) -> int:
+    """Send a header until the service closes the connection; returns how many bytes it took."""
+    sent = 0
+    with socket.create_connection(("127.0.0.1", process.port), timeout=60) as own:
+        try:
+            own.sendall(LINE + b"X-Long: ")
+            while sent < n:
+                own.sendall(b"a" * 2**20)
+                sent += 2**20
+        except ConnectionError:
+            pass
+    return sent
+
+
 def columns(client: httpx.Client, n: int) -> int:
     row = {f"c{i}": 1 for i in range(n)}
     return client.post("/decide", content=json.dumps({"model": "loans", "rows": [row]})).status_code
 
 
-def connections(process: DeskProcess, key: str, n: int, body: bytes, seconds: float) -> int:
+def connections(process: DeskProcess, n: int, start: bytes, seconds: float = 3.0) -> int:
     """Open connections that begin a request and send no more; returns how many could be opened."""
-    head = (
-        f"POST /decide HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: 1000000\r\n\r\n".encode()
-    )
     opened = []
     for _ in range(n):
         try:
             own = socket.create_connection(("127.0.0.1", process.port), timeout=5)
-            own.sendall(head + body)
             opened.append(own)
+            own.sendall(start)
+        except ConnectionError:
+            continue  # closed at once, since there are too many
         except OSError:
             break
     time.sleep(seconds)
@@ -88,6 +102,7 @@ def main() -> int:
         migrate(engine)
         key = create_key(engine, "memory", ["loans"])
         process = DeskProcess(database, store).wait_ready()
+        length = f"Authorization: Bearer {key}\r\nContent-Length: 1000000\r\n\r\n".encode()
         worst = 0.0
         try:
             with process.client(key) as client:
@@ -99,8 +114,12 @@ def main() -> int:
                     "a body of bytes": lambda: large_body(client, options.bytes),
                     "a million columns": lambda: columns(client, 1_000_000),
                     "200,000 columns": lambda: columns(client, 200_000),
-                    "idle connections": lambda: connections(process, "none", options.connections, b"", 3),
-                    "slow bodies": lambda: connections(process, key, options.connections, bytes(60_000), 3),
+                    "a header that does not end": lambda: endless_header(process, options.bytes),
+                    "idle connections": lambda: connections(process, options.connections, b""),
+                    "slow headers": lambda: connections(
+                        process, options.connections, LINE + b"X-Long: " + b"a" * 30_000
+                    ),
+                    "slow bodies": lambda: connections(process, options.connections, LINE + length + bytes(60_000)),
                 }
                 for what, attack in attacks.items():
                     reset(process)

@@ -34,13 +34,13 @@ def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys
     assert key.stat().st_mode & 0o777 == 0o600
     assert run(capsys, "heads", "key", key) == (
         2,
-        f"sepc-desk: {key} exists; a key that has signed heads must not be replaced.\n",
+        f"sepc-desk: {key} exists already; a key that has signed heads must not be replaced.\n",
     )
-    assert run(capsys, "heads", "sign", "--key", key, "--to", heads)[1].startswith("The head of place 5")
+    assert run(capsys, "heads", "sign", "--key", key, "--to", heads)[1].startswith("Added the head of place 5")
     status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
     assert status == 0
     assert "Every entry is as it was written." in text
-    assert "does not exclude that more followed it" in text
+    assert "cannot rule out that entries followed it" in text
     assert "Give the public key" in run(capsys, "verify", "--heads", heads)[1]
     receipt = text.splitlines()[0].rpartition(" ")[2]
     assert run(capsys, "verify", "--receipt", receipt)[0] == 0
@@ -49,7 +49,7 @@ def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys
     assert run(capsys, "verify")[0] == 0
     status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
     assert status == 3
-    assert "the log ends at 4: cut off" in text
+    assert "the log ends at 4: entries were cut off" in text
     assert "The log was changed." in text
 
 
@@ -58,13 +58,13 @@ def test_replay_erase_retention_and_scrub(engine, tmp_path: Path, capsys) -> Non
     fill(engine, tmp_path / "models", 5, ("loans",))
     with engine.connect() as connection:
         case = connection.execute(select(entries.c.id).order_by(entries.c.place)).scalars().first()
-    assert run(capsys, "replay", case) == (0, "1 decisions: 1 identical to the last bit.\n")
-    assert "Say what to replay" in run(capsys, "replay")[1]
+    assert run(capsys, "replay", case) == (0, "1 decision: 1 identical to the last bit.\n")
+    assert "Name what to replay" in run(capsys, "replay")[1]
     assert "no such decision" in run(capsys, "replay", "0")[1]
-    assert "place 6 of the chain says so" in run(capsys, "erase", case)[1]
+    assert "place 6 of the chain records it" in run(capsys, "erase", case)[1]
     assert "nothing left" in run(capsys, "erase", case)[1]
     assert run(capsys, "replay", "--all")[1].startswith("5 decisions: 4 identical to the last bit, 1 erased.")
-    assert run(capsys, "retention", "--days", "0")[1].startswith("4 entries from before")
+    assert run(capsys, "retention", "--days", "0")[1].startswith("Erased 4 entries from before")
     assert run(capsys, "scrub")[0] == 0
     assert run(capsys, "verify")[1].startswith("7 entries, 5 of them erased")
 
@@ -79,10 +79,10 @@ def test_models_are_added_and_go_live(tmp_path: Path, capsys) -> None:
     listed = run(capsys, "models", "list")[1].splitlines()
     other = next(line.split()[1] for line in listed if "live" not in line)
     assert run(capsys, "models", "live", "loans", other[:8])[1].startswith(f"loans {other} is live")
-    assert "no single version" in run(capsys, "models", "live", "loans", "ffffffff")[1]
+    assert "does not identify one version" in run(capsys, "models", "live", "loans", "ffffffff")[1]
     (tmp_path / "bad.sepc").write_bytes(b"no model")
     assert "bad.sepc cannot be served" in run(capsys, "models", "add", "loans", tmp_path / "bad.sepc")[1]
-    assert "is no name for a model" in run(capsys, "models", "add", "../x", tmp_path / "one.sepc")[1]
+    assert "is not a valid model name" in run(capsys, "models", "add", "../x", tmp_path / "one.sepc")[1]
 
 
 def test_keys_are_shown_once(capsys) -> None:
@@ -90,7 +90,7 @@ def test_keys_are_shown_once(capsys) -> None:
     own = secret.split("_")[1]
     assert run(capsys, "keys", "list")[1] == f"{own}  program  loans,wdbc    portal\n"
     assert run(capsys, "keys", "revoke", own)[0] == 0
-    assert "no key" in run(capsys, "keys", "revoke", own)[1]
+    assert "no active key" in run(capsys, "keys", "revoke", own)[1]
     assert "revoked" in run(capsys, "keys", "list")[1]
 
 

@@ -6,9 +6,12 @@ import concurrent.futures
 import socket
 import time
 from contextlib import closing
+from pathlib import Path
 
+import httpx2 as httpx
 import pytest
 from conftest import Running
+from servers import DeskProcess
 
 from sepc_desk.service import connections
 
@@ -63,18 +66,29 @@ def test_what_never_ends_is_cut_off(running: Running, start: bytes, more: bytes)
 
 def test_headers_that_are_too_long_are_named_in_the_answer(running: Running) -> None:
     with opened(running) as own:
-        own.sendall(GET + b"X-Long: " + b"a" * (connections.MOST_BYTES + 2))
-        # The first bytes of a request are not counted, so these are needed too.
-        time.sleep(0.2)
-        own.sendall(b"a" * (connections.MOST_BYTES + 2))
+        own.sendall(GET + b"X-Long: " + b"a" * connections.MOST_BYTES)
         assert answered(own).startswith(b"HTTP/1.1 431 ")
 
 
 def test_long_headers_within_the_limit_and_several_requests_at_once_are_answered(running: Running) -> None:
     with opened(running) as own:
-        one = GET + b"X-Long: " + b"a" * 30_000 + b"\r\n"
+        one = GET + b"X-Long: " + b"a" * (connections.MOST_BYTES - 1_000) + b"\r\n"
         own.sendall(3 * (one + b"\r\n") + one + b"Connection: close\r\n\r\n")
         assert answered(own).count(b"HTTP/1.1 200 ") == 4
+
+
+def test_too_many_connections_are_closed_at_once(new_database, model_folder: Path, running: Running) -> None:
+    process = DeskProcess(new_database("sqlite"), model_folder, max_connections=10).wait_ready()
+    try:
+        some = [socket.create_connection(("127.0.0.1", process.port), timeout=30) for _ in range(12)]
+        assert answered(some[-1]).startswith(b"HTTP/1.1 503 ")
+        for own in some:
+            own.close()
+        until = time.monotonic() + 30
+        while httpx.get(f"{process.address}/health/live").status_code != 200:
+            assert time.monotonic() < until
+    finally:
+        process.kill()
 
 
 def test_slow_callers_are_let_go(running: Running) -> None:

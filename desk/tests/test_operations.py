@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -94,6 +96,30 @@ def test_too_much_at_once_is_told_to_come_again_and_a_stop_answers_what_was_take
     own.close()
 
 
+def test_a_process_that_was_killed_is_replaced_and_leaves_the_metrics(
+    new_database, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    database = new_database("sqlite")
+    own = Running(DeskProcess(database, model_folder, processes=2).wait_ready(), database)
+    until = time.monotonic() + 200
+    while own.process.n_started() < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    for _ in range(20):
+        assert own.client.post("/decide", json=BODY, headers={"Connection": "close"}).status_code == 200
+    killed = own.process.workers()[0]
+    assert list(tmp_path.glob(f"gauge_live*_{killed}.db"))
+    os.kill(killed, signal.SIGKILL)
+    while own.process.n_started() < 3:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert not list(tmp_path.glob(f"gauge_live*_{killed}.db"))
+    assert killed not in own.process.workers()
+    assert own.client.post("/decide", json=BODY).status_code == 200
+    own.close()
+
+
 def test_another_version_goes_live_in_a_running_service(new_database, tmp_path: Path) -> None:
     folder = save_models(tmp_path / "models", ["loans"])
     database = new_database("sqlite")
@@ -120,7 +146,7 @@ def test_a_service_that_cannot_start_says_why(tmp_path: Path, new_database, caps
     assert "Run `sepc-desk migrate`" in said(f"sqlite:///{tmp_path}/new.db", tmp_path)
     assert "There is no folder" in said(new_database("sqlite"), tmp_path / "none")
     (tmp_path / "loans").mkdir()
-    assert "holds no .sepc file" in said(new_database("sqlite"), tmp_path)
+    assert "contains no .sepc file" in said(new_database("sqlite"), tmp_path)
     (tmp_path / "loans" / "0.sepc").write_bytes(b"no model")
     assert "0.sepc cannot be served" in said(new_database("sqlite"), tmp_path)
 

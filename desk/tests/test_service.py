@@ -104,12 +104,12 @@ def test_two_callers_may_use_the_same_key(running: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "code", "words"),
     [
-        (b"{", 400, "no_json", "not JSON"),
-        (b"[]", 400, "no_object", "object"),
-        (b"{}", 422, "no_model", "which model"),
-        (b'{"model": "loans"}', 422, "no_rows", "one row or more"),
-        (b'{"model": "loans", "rows": []}', 422, "no_rows", "one row or more"),
-        (b'{"model": "loans", "rows": [1]}', 422, "row_is_no_object", "Row 0 is 1"),
+        (b"{", 400, "not_json", "not JSON"),
+        (b"[]", 400, "not_object", "object"),
+        (b"{}", 422, "no_model", "Name the model"),
+        (b'{"model": "loans"}', 422, "no_rows", "at least one row"),
+        (b'{"model": "loans", "rows": []}', 422, "no_rows", "at least one row"),
+        (b'{"model": "loans", "rows": [1]}', 422, "row_not_object", "Row 0 is 1"),
         (b'{"model": "no", "rows": [{}]}', 404, "no_such_model", "no model 'no'"),
         (b'{"model": "loans", "rows": [{}], "x": 1}', 422, "unknown_field", "'x'"),
         (b'{"model": "loans", "rows": [{"amount": 1}]}', 422, "missing_column", "no column 'months'"),

@@ -29,8 +29,8 @@ def test_secrets_may_be_in_files_and_are_not_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "given", "words"),
     [
-        ({"SEPC_DESK_PROT": "1"}, {}, "SEPC_DESK_PROT is set in the environment, and there is no such setting"),
-        ({"SEPC_DESK_PORT": "x"}, {}, "port is 'x', which is no int"),
+        ({"SEPC_DESK_PROT": "1"}, {}, "SEPC_DESK_PROT is set in the environment, but there is no such setting"),
+        ({"SEPC_DESK_PORT": "x"}, {}, "port is 'x', which is not a whole number"),
         ({"SEPC_DESK_SETTINGS": "/none"}, {}, "/none, which cannot be read"),
         ({"SEPC_DESK_SESSION_SECRET_FILE": "/none"}, {}, "cannot be read"),
         ({}, {"processes": 0}, "processes is 0; it must be at least 1"),
@@ -38,7 +38,7 @@ def test_secrets_may_be_in_files_and_are_not_shown(tmp_path: Path) -> None:
         ({}, {"oidc_issuer": "https://x"}, "set SEPC_DESK_OIDC_CLIENT_ID"),
         ({}, OIDC | {"session_secret": "short"}, "openssl rand -hex 32"),
         ({}, OIDC | {"oidc_issuer": "http://login.example.org"}, "starts with https://"),
-        ({}, OIDC | {"oidc_scope": "profile"}, "it must have openid"),
+        ({}, OIDC | {"oidc_scope": "profile"}, "it must contain openid"),
         ({}, OIDC | {"oidc_issuer": "file:///etc/passwd"}, "starts with https://"),
         ({}, {"oidc_roles": {"a": "boss"}}, "use one of program, reviewer, owner, auditor, monitor"),
         ({}, {"oidc_roles": {"a": 1}}, "maps values of the claim to roles"),
@@ -54,8 +54,8 @@ def test_wrong_settings_are_named_with_the_remedy(environment: dict, given: dict
     ("database", "words"),
     [
         ("", "No database is set"),
-        ("mysql://x/y", "the desk uses postgresql or sqlite"),
-        ("sqlite://", "in memory forgets"),
+        ("mysql://x/y", "use postgresql or sqlite"),
+        ("sqlite://", "in memory is lost"),
         ("what", "is not an address"),
     ],
 )
@@ -67,7 +67,7 @@ def test_wrong_databases_are_named(database: str, words: str) -> None:
 
 def test_a_file_with_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     (tmp_path / "desk.toml").write_text("prot = 1\n")
-    with pytest.raises(SettingError, match="'prot', which is no setting"):
+    with pytest.raises(SettingError, match="'prot', which is not a setting"):
         load_settings({"SEPC_DESK_SETTINGS": str(tmp_path / "desk.toml")})
     (tmp_path / "desk.toml").write_text("= 1")
     with pytest.raises(SettingError, match="is not TOML"):

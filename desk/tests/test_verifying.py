@@ -81,8 +81,8 @@ def test_a_forged_head_is_found(engine: Engine, tmp_path: Path) -> None:
 
 def test_what_cannot_be_excluded_is_said(engine: Engine) -> None:
     _, head = filled(engine)
-    assert "does not exclude that the end of the log was cut off" in verify(engine).limits[0]
-    assert "this does not exclude that more followed it" in verify(engine, [head]).limits[0]
+    assert "cannot rule out that the end of the log was cut off" in verify(engine).limits[0]
+    assert "cannot rule out that entries followed it" in verify(engine, [head]).limits[0]
     filled(engine)
     assert "for the 13 entries after it" in verify(engine, [head]).limits[0]
 

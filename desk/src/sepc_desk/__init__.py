@@ -1,4 +1,4 @@
-"""A service that decides with models of `sepc` and remembers every decision."""
+"""A service that decides with models of `sepc` and logs every decision."""
 
 from importlib.metadata import version
 

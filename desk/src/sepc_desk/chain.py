@@ -24,8 +24,8 @@ TYPES = {
     "kept_digest": "bytea",
 }
 NAMES = (*FIELDS, "kept_digest")
-# A group is sent as one text for each column, since arrays of the driver cost ten times as much. These signs stand
-# between values and for NULL; JSON, digits and the names of callers have no control characters.
+# A group is sent as one text per column, since the driver's arrays cost ten times as much. These characters separate
+# values and stand for NULL; JSON, digits and the names of callers contain no control characters.
 BETWEEN, NULL = "\x1e", "\x1f"
 ARGUMENTS = ", ".join(
     f"CAST(string_to_array(:{name}, chr(30), chr(31)) AS {TYPES.get(name, 'text')}[])" for name in NAMES
@@ -36,14 +36,14 @@ values_of = attrgetter(*NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where an entry stands in the chain.
+    """The place of an entry in the chain.
 
     Attributes
     ----------
     place : int
     hash : bytes
     was_there : bool
-        Whether it was written before, by the same request.
+        Whether an earlier copy of the same request had already written it.
     """
 
     place: int
@@ -52,7 +52,7 @@ class Receipt:
 
 
 class Chain:
-    """Writes to the log through one connection, which is made anew after an error."""
+    """Writes to the log through one connection, which is replaced after an error."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -75,7 +75,7 @@ class Chain:
             shut_down_socket(connection)
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.invalidate()
@@ -106,13 +106,13 @@ def _text_of(value: object) -> str:
 
 
 def append_in(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
-    """The same in SQL that SQLite knows; the connection begins transactions as a writer."""
+    """Append in plain SQL, as SQLite needs it; the connection begins its transactions as a writer."""
     with connection.begin():
         return append_to_locked(connection, group)
 
 
 def append_to_locked(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
-    """Append within a transaction that no other writer runs beside."""
+    """Append within a transaction during which nobody else writes."""
     place, before = head_of(connection)
     receipts: list[Receipt] = []
     new = []
@@ -150,7 +150,7 @@ def head_of(connection: Connection) -> tuple[int, bytes]:
 
 
 def keep_context(engine: Engine, digest: str, content: str) -> None:
-    """Write what entries refer to by `digest`, once."""
+    """Store a context under its digest, unless it is there already."""
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             given = {"digest": digest, "content": content}

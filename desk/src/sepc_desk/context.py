@@ -1,4 +1,4 @@
-"""What a decision depends on beside its row: the model, versions of software, and features of the processor."""
+"""What a decision depends on besides its row: the model, software versions, and features of the processor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import orjson
 from threadpoolctl import threadpool_info
 
 LIBRARIES = ("sepc", "numpy", "scipy", "scikit-learn", "pandas")
-# Where Linux tells what a processor can do.
+# Where Linux lists the features of the processor.
 CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -36,13 +36,13 @@ def machine() -> dict[str, Any]:
 
 
 def _blas() -> list[dict[str, Any]]:
-    # Only what is loaded is told, and deciding loads it sooner or later.
+    # Only loaded libraries are listed, and deciding loads this one sooner or later.
     importlib.import_module("scipy.linalg")
     return [own for own in threadpool_info() if own.get("user_api") == "blas"]
 
 
 def _features() -> str:
-    """A digest of the instruction sets that the processor has; empty where the system does not tell."""
+    """A digest of the instruction sets that the processor has; empty if the system does not list them."""
     if not CPU_INFO.exists():
         return ""
     lines = CPU_INFO.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -69,5 +69,5 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         for name in sorted(set(before[part]) | set(now[part])):
             old, new = before[part].get(name), now[part].get(name)
             if old != new:
-                found.append(f"{name} was {old}, and is {new}")
+                found.append(f"{name} was {old} and is now {new}")
     return found

@@ -12,8 +12,8 @@ from sqlalchemy.exc import OperationalError
 from sepc_desk.errors import SettingError
 from sepc_desk.settings import Settings
 
-# Connections for reading beside the one that writes; more only wait for each other.
-READERS = 4
+# Connections of a process, of which one writes; more would only wait for each other.
+CONNECTIONS = 4
 CONNECT_SECONDS = 5
 # A connection whose other end says nothing for 5 seconds is asked three times, every 2 seconds, and then given up.
 KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}
@@ -41,7 +41,7 @@ def _postgresql(settings: Settings) -> Engine:
     return create_engine(
         settings.url,
         connect_args=arguments,
-        pool_size=READERS,
+        pool_size=CONNECTIONS,
         max_overflow=0,
         pool_pre_ping=True,
         hide_parameters=True,
@@ -52,21 +52,21 @@ def _sqlite(settings: Settings) -> Engine:
     engine = create_engine(
         settings.url,
         connect_args={"timeout": settings.write_seconds, "check_same_thread": False},
-        pool_size=READERS,
+        pool_size=CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
-        # SQLAlchemy begins transactions here, not the driver.
+        # The driver begins no transactions of its own; SQLAlchemy does, below.
         connection.isolation_level = None
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # Whoever will write says so at once; two readers that both turn into writers would deadlock.
+        # A writer takes its lock at once; two readers that both turn into writers would deadlock.
         is_writer = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
@@ -74,7 +74,7 @@ def _sqlite(settings: Settings) -> Engine:
 
 
 def check_durable(engine: Engine, settings: Settings) -> None:
-    """Raise with the remedy if the database cannot be reached, or may forget what it has confirmed."""
+    """Raise with the remedy if the database cannot be reached, or may lose what it has confirmed."""
     try:
         with engine.connect() as connection:
             if not settings.is_postgresql:
@@ -93,7 +93,7 @@ def check_durable(engine: Engine, settings: Settings) -> None:
     for name in ("fsync", "full_page_writes"):
         if found[name] != "on":
             raise SettingError(
-                f"PostgreSQL runs with {name}={found[name]}, so it may forget decisions that were answered. Set "
+                f"PostgreSQL runs with {name}={found[name]}, so it may lose decisions that were answered. Set "
                 f"{name}=on in postgresql.conf and restart it."
             )
 

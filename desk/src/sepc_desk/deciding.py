@@ -1,4 +1,4 @@
-"""Decide on rows with a model, and write down everything that an entry keeps of it."""
+"""Decide on rows with a model, and collect what the log stores of each decision."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Decided:
     terms: list[tuple[str, float]] | None = None
 
     def private(self, row: Row) -> dict[str, Any]:
-        """What an erasure removes."""
+        """The private part of an entry, which an erasure removes."""
         part: dict[str, Any] = {
             "row": row,
             "trust": self.trust,
@@ -107,7 +107,7 @@ def _given(model: Model, rows: Sequence[Row]) -> Any:
 
 
 def _terms(decisions: sepc.Decisions, i: int) -> list[tuple[str, float]] | None:
-    """The terms of row `i`; None if the model is not made of weights."""
+    """The terms of row `i`; None if the model has none."""
     one: Any = decisions[i]
     if not hasattr(one, "terms"):
         return None

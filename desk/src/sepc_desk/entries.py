@@ -1,7 +1,7 @@
 """Entries of the log, their digests, and how each is linked to the one before.
 
 An entry has a kept part and a private part. The digest of the private part is salted, so that after an erasure, when
-the private part and its salt are gone, nobody can find the values by trying. The hash of an entry is that of both
+the private part and its salt are gone, nobody can find the values by guessing. The hash of an entry covers both
 digests, its place and the hash of the entry before.
 """
 
@@ -35,7 +35,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is written to the log at one place.
+    """An entry of the log.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Entry:
     accepted : bool or None
     cause : str or None
     about : str or None
-        The id of another entry, for an access or an erasure; with a day or a query, what was asked for.
+        What an access or an erasure refers to: the ids of other entries, a day, or a time.
     request_key : bytes or None
         The digest of the caller and its Idempotency-Key.
     request_row : int or None
@@ -129,7 +129,7 @@ def linked(before: bytes, place: int, kept: bytes, private: bytes | None) -> byt
 
 
 def request_key(caller: str, key: str) -> bytes:
-    """What a request is known by when it comes again."""
+    """The digest by which a repeated request is recognised."""
     return hashlib.sha256(f"{caller}\n{key}".encode()).digest()
 
 

@@ -1,4 +1,4 @@
-"""Remove what a case held, and say so in the chain."""
+"""Remove the private data of cases, and record that in the chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.schema import entries
 
-# An erasure of everything before a time is about this and the time.
+# An erasure of everything before a time refers to this prefix and the time.
 UNTIL = "until:"
 
 
@@ -22,9 +22,9 @@ class Erased:
     Attributes
     ----------
     n_entries : int
-        Entries that held something.
+        Entries that had private data.
     receipt : Receipt or None
-        The entry that says so; None if there was nothing to remove.
+        That of the entry which records the erasure; None if there was nothing to remove.
     """
 
     n_entries: int
@@ -62,7 +62,7 @@ def erase_until(engine: Engine, until: int, caller: str, model: str | None = Non
 
 
 def scrub(engine: Engine) -> list[str]:
-    """Rewrite the files of the database, so that what was erased is not left in free space; returns what was done."""
+    """Rewrite the files of the database, so that erased data does not remain in free space; returns the steps taken."""
     steps = (
         ["VACUUM (FULL) entries", "CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"]
         if engine.dialect.name == "postgresql"

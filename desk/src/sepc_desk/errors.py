@@ -1,4 +1,4 @@
-"""Errors that a caller or an operator can do something about."""
+"""Errors that a caller or an operator can fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class SettingError(ValueError):
 
 
 class RequestError(Exception):
-    """A request that cannot be answered; the message is in the words of the caller's own columns.
+    """A request that cannot be answered; the message names the caller's own columns and values.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class RequestError(Exception):
     code : str
         A name for programs, such as "unknown_column".
     column : str or None
-        The column that is wrong, if it is one.
+        The column that is wrong, if one is.
     row : int or None
         The position of the row that is wrong, from 0.
     retry_after : int or None

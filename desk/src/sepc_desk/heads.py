@@ -1,4 +1,4 @@
-"""Heads of the chain, signed, to be kept where those who write the database cannot reach."""
+"""Signed heads of the chain, to be kept where nobody who can write to the database can reach them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def signed(place: int, own_hash: bytes, at: str, key: Path) -> Head:
     """A head with a signature by the private key in a file."""
     private = serialization.load_pem_private_key(key.read_bytes(), None)
     if not isinstance(private, Ed25519PrivateKey):
-        raise SettingError(f"{key} holds no Ed25519 key; make one with `sepc-desk heads key`.")
+        raise SettingError(f"{key} does not contain an Ed25519 key; create one with `sepc-desk heads key`.")
     head = Head(place, own_hash, at)
     return Head(place, own_hash, at, private.sign(head.message))
 
@@ -68,7 +68,7 @@ def public_key_of(path: Path) -> Ed25519PublicKey:
     """The public key in a file."""
     key = serialization.load_pem_public_key(path.read_bytes())
     if not isinstance(key, Ed25519PublicKey):
-        raise SettingError(f"{path} holds no public Ed25519 key.")
+        raise SettingError(f"{path} does not contain a public Ed25519 key.")
     return key
 
 
@@ -94,14 +94,14 @@ def read_heads(lines: Iterable[str]) -> list[Head]:
             signature = None if node.get("signature") is None else base64.b64decode(node["signature"])
             found.append(Head(int(node["place"]), bytes.fromhex(node["hash"]), str(node.get("at", "")), signature))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SettingError(f"Line {number} of the file of heads is no head: {error}.") from error
+            raise SettingError(f"Line {number} of the file of heads is not a head: {error}.") from error
     return found
 
 
 def head_of_receipt(text: str) -> Head:
-    """The head that a receipt stands for, written as ``place:hash``."""
+    """The head of a receipt, which is written as ``place:hash``."""
     place, _, digits = text.partition(":")
     try:
         return Head(int(place), bytes.fromhex(digits))
     except ValueError as error:
-        raise SettingError(f"{text!r} is no receipt; write its place and hash as 17:3f2a...") from error
+        raise SettingError(f"{text!r} is not a receipt; write its place and hash as in 17:3f2a...") from error

@@ -1,6 +1,6 @@
-"""Keys of programs: shown once, kept as hashes.
+"""API keys: shown once, stored as hashes.
 
-A key has 256 random bits, so that its plain SHA-256 cannot be turned back by trying; a slow hash is for passwords.
+A key has 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing; slow hashes are for passwords.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL_MODELS = "*"
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key.
+    """What the database stores about a key.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Key:
     name : str
     role : str
     models : frozenset of str
-        The models that it may be used for; "*" stands for all.
+        The models that it may be used with; "*" stands for all.
     is_revoked : bool
     """
 
@@ -42,16 +42,16 @@ class Key:
 
 
 def hash_of(secret: str) -> bytes:
-    """What the database keeps of a key."""
+    """The hash of a key, as the database stores it."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def create_key(engine: Engine, name: str, models: list[str], role: str = "program") -> str:
-    """Make a key; returns it, for the only time."""
+    """Create a key; returns it, for the only time."""
     if role not in ROLES:
-        raise SettingError(f"{role!r} is no role; use one of {', '.join(ROLES)}.")
+        raise SettingError(f"{role!r} is not a role; use one of {', '.join(ROLES)}.")
     if not models:
-        raise SettingError("Name the models that the key may be used for, or * for all of them.")
+        raise SettingError("Name the models that the key may be used with, or * for all of them.")
     own_id = secrets.token_hex(4)
     secret = f"{PREFIX}_{own_id}_{secrets.token_urlsafe(32)}"
     values = {
@@ -72,7 +72,7 @@ def revoke_key(engine: Engine, own_id: str) -> None:
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         found = connection.execute(update(keys).where(is_own, keys.c.revoked_at.is_(None)).values(revoked_at=_now()))
         if found.rowcount == 0:
-            raise SettingError(f"There is no key {own_id} that is not revoked yet; `sepc-desk keys list` shows all.")
+            raise SettingError(f"There is no active key {own_id}; `sepc-desk keys list` shows all keys.")
 
 
 def all_keys(engine: Engine) -> dict[bytes, Key]:

@@ -1,7 +1,7 @@
 """The folder of models: a folder for each name, with a file for each version and one of them live.
 
 ``models/loans/3f2a9c....sepc`` is a version of the model "loans", named by its digest, and ``models/loans/live`` holds
-the digest of the one that decides. A single version needs no such file.
+the digest of the one that decides. A model with a single version needs no such file.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Model:
 
     @cached_property
     def context(self) -> tuple[str, str]:
-        """Digest and text of what the model's decisions depend on beside the row."""
+        """Digest and text of what the model's decisions depend on besides the row."""
         return context_of(self.name, self.digest, self.acceptance)
 
     @cached_property
     def acceptance(self) -> dict[str, Any]:
-        """From which trust on the model accepts a label, and what it promises, if anything."""
+        """The trust from which the model accepts a label, and its promise, if it makes one."""
         if hasattr(self.estimator, "controls_"):
             names = ("threshold_", "risk_bound_", "confidence_", "coverage_")
             found = {name.rstrip("_"): _plain_promise(getattr(self.estimator, name, None)) for name in names}
@@ -79,7 +79,7 @@ class ModelFolder:
 
     def __init__(self, path: Path) -> None:
         if not path.is_dir():
-            raise ModelFolderError(f"There is no folder {path}; make it with `sepc-desk models add NAME FILE`.")
+            raise ModelFolderError(f"There is no folder {path}; create it with `sepc-desk models add NAME FILE`.")
         self.path = path
 
     def names(self) -> list[str]:
@@ -95,7 +95,9 @@ class ModelFolder:
         """The digest of the version that decides."""
         versions, marker = self.versions(name), self.path / name / LIVE
         if not versions:
-            raise ModelFolderError(f"The folder {self.path / name} holds no .sepc file; add one or remove the folder.")
+            raise ModelFolderError(
+                f"The folder {self.path / name} contains no .sepc file; add one or remove the folder."
+            )
         if marker.exists():
             return self._known(name, marker.read_text(encoding="utf-8").strip(), versions)
         if len(versions) > 1:
@@ -124,7 +126,7 @@ class ModelFolder:
     def add(self, name: str, file: Path) -> str:
         """Copy a file into the folder, as a version of a model; it is live if it is the first. Returns its digest."""
         if not NAME.fullmatch(name):
-            raise ModelFolderError(f"{name!r} is no name for a model; use a-z, 0-9, - and _, at most 63 characters.")
+            raise ModelFolderError(f"{name!r} is not a valid model name; use a-z, 0-9, - and _, at most 63 characters.")
         content = file.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         _loaded(file)
@@ -137,7 +139,7 @@ class ModelFolder:
         return digest
 
     def make_live(self, name: str, digest: str) -> str:
-        """Let a version decide, given the first digits of its digest or all; returns the digest."""
+        """Make a version live, given its digest or the first digits of it; returns the digest."""
         known = self._known(name, digest, self.versions(name))
         _write(self.path / name / LIVE, known.encode())
         return known
@@ -146,7 +148,7 @@ class ModelFolder:
         found = [own for own in versions if own.startswith(digest)]
         if len(found) != 1 or len(digest) < FEWEST_DIGITS:
             known = ", ".join(own[:NAME_DIGITS] for own in versions) or "none"
-            raise ModelFolderError(f"{name} has no single version {digest!r}; its versions are {known}.")
+            raise ModelFolderError(f"{digest!r} does not identify one version of {name}; its versions are {known}.")
         return found[0]
 
 

@@ -58,7 +58,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def shown(found: Row[Any]) -> dict[str, Any]:
-    """An entry as JSON has it, for those who may see it."""
+    """An entry as JSON, for callers who may see it."""
     kept = {
         "id": found.id,
         "kind": found.kind,

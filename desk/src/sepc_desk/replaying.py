@@ -1,4 +1,4 @@
-"""Make decisions again from the log and the models, and say what differs."""
+"""Repeat decisions from the log and the models, and report what differs."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from sepc_desk.models import Model, ModelFolder
 from sepc_desk.reading import blocks_of, context_by_digest
 from sepc_desk.schema import entries
 
-# How far trust and probabilities may be off on another machine or with other versions.
+# How far trust and probabilities may differ on another machine or with other versions.
 TOLERANCE = 1e-12
 MOST_TOLD = 20
 
 
 @dataclass
 class Replayed:
-    """What came of making decisions again.
+    """The result of repeating decisions.
 
     Attributes
     ----------
     n_identical : int
         Equal to the last bit.
     n_close : int
-        Made elsewhere; label and acceptance are equal, and trust and probabilities to 1e-12.
+        Made on another machine or with other versions: label and acceptance are equal, and trust and probabilities
+        agree to 1e-12.
     n_different : int
     n_erased : int
-        Decisions whose row is gone.
+        Decisions whose row was erased.
     n_without_model : int
         Decisions of models that are not in the folder.
     told : list of str
@@ -58,7 +59,7 @@ class Replayed:
 
 
 def replay(engine: Engine, folder: ModelFolder, *conditions: ColumnElement[bool]) -> Replayed:
-    """Make the decisions of the log again that fulfil these conditions; without any, all."""
+    """Repeat the decisions in the log that fulfil these conditions; without conditions, all of them."""
     replayed = Replayed()
     models: dict[str, tuple[Model | None, bool]] = {}
     with engine.connect() as connection:
@@ -79,7 +80,7 @@ def replay(engine: Engine, folder: ModelFolder, *conditions: ColumnElement[bool]
 def _model(replayed: Replayed, folder: ModelFolder, context: str | None) -> tuple[Model | None, bool]:
     """The model of a context, and whether it decided where versions and processor are those of this machine."""
     if context is None:
-        replayed.tell("A context is missing from the log, so its decisions cannot be made again; run verify.")
+        replayed.tell("A context is missing from the log, so its decisions cannot be repeated; run `sepc-desk verify`.")
         return None, False
     node = orjson.loads(context)
     other = differences(node, machine())
@@ -108,13 +109,16 @@ def _again(replayed: Replayed, some: Sequence[Row[Any]], model: Model | None, is
 def _compare(replayed: Replayed, found: Row[Any], before: dict[str, Any], now: Decided, is_same: bool) -> None:
     wrong = []
     if found.label != now.label_text:
-        wrong.append(f"label {found.label}, now {now.label_text}")
+        wrong.append(f"the label was {found.label}, now is {now.label_text}")
     if bool(found.accepted) != now.accepted:
-        wrong.append("accepted" if found.accepted else "not accepted")
+        wrong.append("was accepted, now is not" if found.accepted else "was not accepted, now is")
     off = _off(before["trust"], before["probabilities"], now)
     if wrong or off > TOLERANCE or (is_same and not _is_identical(found, before, now)):
         replayed.n_different += 1
-        replayed.tell(f"{found.id}: {', '.join(wrong) or 'not the same to the last bit'}; trust is off by {off:.3g}")
+        replayed.tell(
+            f"{found.id}: {', '.join(wrong) or 'not the same to the last bit'}; "
+            f"trust and probabilities differ by up to {off:.3g}"
+        )
     elif _is_identical(found, before, now):
         replayed.n_identical += 1
     else:

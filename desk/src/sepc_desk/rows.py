@@ -1,7 +1,7 @@
 """Rows as callers send them, as the log keeps them, and as a model takes them.
 
 A row is kept as JSON text: names in the order of the model's columns, doubles with the fewest digits that give the same
-bits, whole numbers of up to 64 bits as they are, null for a gap, and a date as ``{"date": "2024-02-01T00:00:00"}``.
+bits, integers of up to 64 bits unchanged, null for a missing value, and a date as ``{"date": "2024-02-01T00:00:00"}``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 # The longest text in a cell, and how much of a value a message repeats.
 LONGEST_TEXT = 10_000
 MOST_SHOWN = 60
-# From here on, a whole number is beyond 64 bits.
+# The range of 64-bit integers.
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 WANTED = {
     Kind.NUMBER: "a number or null",
@@ -38,7 +38,7 @@ def typed_row(columns: Sequence[Column], given: Any, i: int) -> Row:
     """Row `i` of a request with the model's columns in their order; other columns are not kept."""
     if not isinstance(given, Mapping):
         raise RequestError(
-            422, "row_is_no_object", f"Row {i} is {_shown(given)}; send an object with a value for each column.", row=i
+            422, "row_not_object", f"Row {i} is {_shown(given)}; send an object with a value for each column.", row=i
         )
     row: Row = {}
     for column in columns:
@@ -104,7 +104,7 @@ def _shown(value: Any) -> str:
 
 
 def _near(name: str, given: Mapping[str, Any], columns: Sequence[Column]) -> str:
-    """A hint at a column of the row that may be the missing one under another spelling."""
+    """A hint at a column of the row that may be the missing one in another spelling."""
     known = {column.name for column in columns}
     folded = "".join(filter(str.isalnum, name.casefold()))
     for other in given:
@@ -114,7 +114,7 @@ def _near(name: str, given: Mapping[str, Any], columns: Sequence[Column]) -> str
 
 
 def frame_of(columns: Sequence[Column], rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows as a model takes them: the same cells give the same decision, whatever rows stand beside them."""
+    """Rows as a model takes them. A row gives the same decision, whatever other rows are decided with it."""
     present = [column for column in columns if column.is_needed or all(column.name in row for row in rows)]
     names = tuple(column.name for column in present)
     if all(column.kind is Kind.NUMBER for column in present):
@@ -145,7 +145,7 @@ def _moment(cell: Mapping[str, str]) -> datetime:
 
 
 def plain(value: Any) -> Any:
-    """A label, a category or a date of a model as JSON has it."""
+    """A label, a category or a date as JSON."""
     if isinstance(value, date | np.datetime64 | pd.Timestamp):
         return str(value)
     return value.item() if isinstance(value, np.generic) else value

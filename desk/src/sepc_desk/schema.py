@@ -1,4 +1,4 @@
-"""The tables; migrations make them."""
+"""The tables, as migrations create them."""
 
 from __future__ import annotations
 

@@ -26,9 +26,13 @@ COMMIT_LEVELS = ("on", "remote_apply", "off")
 SHORTEST_SECRET = 32
 
 
+# What a setting of each type must be, in messages.
+NAMED = {int: "a whole number", float: "a number", bool: "true or false"}
+
+
 @dataclass(frozen=True)
 class Settings:
-    """All settings; each may stand in the file under its name, or in the environment as ``SEPC_DESK_NAME``."""
+    """All settings; each may be set in the file under its name, or in the environment as ``SEPC_DESK_NAME``."""
 
     models: Path = Path("models")
     database: str = ""
@@ -50,7 +54,7 @@ class Settings:
     batch_rows: int = 256
     write_seconds: float = 10.0
     synchronous_commit: str = "on"
-    # Behind a proxy: addresses whose X-Forwarded-For and X-Forwarded-Proto are believed.
+    # Behind a proxy: addresses from which X-Forwarded-For and X-Forwarded-Proto are accepted.
     trusted_proxies: str = "127.0.0.1"
     secure_cookies: bool = True
     log_level: str = "info"
@@ -89,10 +93,12 @@ class Settings:
                 "there. Only a provider on this machine may have http://."
             )
         if "openid" not in self.oidc_scope.split():
-            raise SettingError(f"oidc_scope is {self.oidc_scope!r}; it must have openid, or nobody's name is certain.")
+            raise SettingError(
+                f"oidc_scope is {self.oidc_scope!r}; it must contain openid, for the name of who signed in."
+            )
         for name in ("oidc_client_id", "oidc_client_secret"):
             if not getattr(self, name):
-                raise SettingError(f"{name} is not set, and oidc_issuer is; set {PREFIX}{name.upper()}.")
+                raise SettingError(f"oidc_issuer is set, but {name} is not; set {PREFIX}{name.upper()}.")
         if len(self.session_secret) < SHORTEST_SECRET:
             raise SettingError(
                 f"session_secret has {len(self.session_secret)} characters; set {PREFIX}SESSION_SECRET to at least "
@@ -113,9 +119,11 @@ class Settings:
             raise SettingError("database is not an address such as postgresql://user@host/name.") from error
         driver = DRIVERS.get(url.get_backend_name())
         if driver is None:
-            raise SettingError(f"database is one of {url.get_backend_name()}; the desk uses postgresql or sqlite.")
+            raise SettingError(f"database is a {url.get_backend_name()} address; use postgresql or sqlite.")
         if driver == "sqlite" and not url.database:
-            raise SettingError("A SQLite database in memory forgets; use a file, as in sqlite:///desk.db.")
+            raise SettingError(
+                "A SQLite database in memory is lost when the service stops; use a file, as in sqlite:///desk.db."
+            )
         return url.set(drivername=driver).render_as_string(hide_password=False)
 
     @property
@@ -144,10 +152,10 @@ _LEAST: dict[str, float] = {
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
-    """The settings of a file, of the environment and of the command, each before the one named earlier.
+    """Settings from the file, the environment and the command, each of which overrides the one before.
 
-    The file is that of ``SEPC_DESK_SETTINGS``. A secret may also be in a file of its own, named by
-    ``SEPC_DESK_OIDC_CLIENT_SECRET_FILE`` and so on.
+    ``SEPC_DESK_SETTINGS`` names the file. Any value may also be in a file of its own, named by the variable with
+    ``_FILE`` at its end, such as ``SEPC_DESK_SESSION_SECRET_FILE``.
     """
     environment = os.environ if environment is None else environment
     hints = get_type_hints(Settings)
@@ -171,7 +179,9 @@ def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingError(f"{path} is not TOML: {error}.") from error
     unknown = sorted(set(values) - set(hints))
     if unknown:
-        raise SettingError(f"{path} has {unknown[0]!r}, which is no setting; there are {_listed(sorted(hints))}.")
+        raise SettingError(
+            f"{path} has {unknown[0]!r}, which is not a setting; the settings are {_listed(sorted(hints))}."
+        )
     return values
 
 
@@ -189,7 +199,7 @@ def _of_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) ->
     known = {FILE, *(PREFIX + name.upper() + end for name in hints for end in ("", "_FILE"))}
     unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
     if unknown:
-        raise SettingError(f"{unknown[0]} is set in the environment, and there is no such setting.")
+        raise SettingError(f"{unknown[0]} is set in the environment, but there is no such setting.")
     return values
 
 
@@ -206,7 +216,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
         return value if isinstance(kind, types.GenericAlias) else kind(value)
     except (KeyError, TypeError, ValueError) as error:
         shown = "a value" if "secret" in name or name == "database" else repr(value)
-        raise SettingError(f"{name} is {shown}, which is no {kind.__name__}.") from error
+        raise SettingError(f"{name} is {shown}, which is not {NAMED.get(kind, kind.__name__)}.") from error
 
 
 def _roles(value: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Check the chain: that every entry is as it was written, and that none is missing before the heads kept elsewhere."""
+"""Check the chain: that no entry was changed, and that none is missing up to the heads kept elsewhere."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sepc_desk.heads import Head, is_genuine
 from sepc_desk.reading import blocks_of, entry_of
 from sepc_desk.schema import contexts
 
-# Findings that are told; a chain that was rewritten has one at every place.
+# The most findings that are listed; a chain that was tampered with may have one at every place.
 MOST_FINDINGS = 20
 
 
 @dataclass
 class Verdict:
-    """What a check has found.
+    """The result of a check.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Verdict:
     hash : bytes
         Its hash.
     n_erased : int
-        Entries whose private part was erased, with an entry that says so.
+        Entries whose private part was erased, as another entry records.
     findings : list of str
-        What is wrong, the first places first.
+        What is wrong, in the order of places.
     n_findings : int
     limits : list of str
-        What this check cannot exclude.
+        What this check cannot rule out.
     """
 
     n_entries: int = 0
@@ -88,7 +88,7 @@ def verify(engine: Engine, heads: Sequence[Head] = (), key: Ed25519PublicKey | N
 
 
 class _Walk:
-    """Goes along the chain."""
+    """Follows the chain from entry to entry."""
 
     def __init__(self, verdict: Verdict, expected: dict[int, Head]) -> None:
         self.verdict, self.expected = verdict, expected
@@ -132,24 +132,26 @@ class _Walk:
         self.verdict.n_erased += len(gone)
 
     def finish(self) -> None:
-        """Say what is missing at the end, and what nobody can tell."""
+        """Note what is missing at the end, and what this check cannot rule out."""
         verdict = self.verdict
         for place, _, _ in self.unaccounted.values():
-            verdict.add(f"The values at place {place} are gone, and no entry says that they were erased.")
+            verdict.add(f"The values at place {place} are gone, but no entry records that they were erased.")
         for place in sorted(self.expected):
-            verdict.add(f"A head kept elsewhere stands at place {place}, and the log ends at {verdict.place}: cut off.")
+            verdict.add(
+                f"A head kept elsewhere is at place {place}, but the log ends at {verdict.place}: entries were cut off."
+            )
         if self.newest == 0:
             verdict.limits.append(
-                "No head was given, so this does not exclude that the end of the log was cut off, or that everything "
-                "from some place on was written anew by someone who can write the database. Give a head that was kept "
-                "elsewhere, or a receipt from an answer."
+                "No head was given. So this cannot rule out that the end of the log was cut off, or that everything "
+                "from some place on was rewritten by someone who can write to the database. Give a head that was "
+                "kept elsewhere, or the receipt of an answer."
             )
         elif verdict.place > self.newest:
             verdict.limits.append(
-                f"The newest head given stands at place {self.newest}; for the {verdict.place - self.newest:,} entries "
-                "after it, this does not exclude that they were written anew, or that more followed them."
+                f"The newest head given is at place {self.newest}. This cannot rule out that the "
+                f"{verdict.place - self.newest:,} entries after it were rewritten, or that others followed them."
             )
         else:
             verdict.limits.append(
-                f"The newest head given stands at place {self.newest}; this does not exclude that more followed it."
+                f"The newest head given is at place {self.newest}. This cannot rule out that entries followed it."
             )

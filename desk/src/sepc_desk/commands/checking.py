@@ -18,22 +18,22 @@ FOUND = 3
 
 def add_commands(commands: Any) -> None:
     """Add the commands."""
-    verifying = commands.add_parser("verify", help="check the log against heads that were kept elsewhere")
+    verifying = commands.add_parser("verify", help="check the log, and compare it with heads that were kept elsewhere")
     add_common(verifying)
     verifying.add_argument("--heads", type=Path, help="a file that `sepc-desk heads sign` wrote, kept elsewhere")
     verifying.add_argument("--public-key", type=Path, help="the public key that the heads must be signed with")
-    verifying.add_argument("--receipt", action="append", default=[], help="PLACE:HASH of an answer")
+    verifying.add_argument("--receipt", action="append", default=[], help="the receipt of an answer, as PLACE:HASH")
     verifying.set_defaults(run=run_verify)
 
-    heads = commands.add_parser("heads", help="sign the head of the chain, to be kept elsewhere")
+    heads = commands.add_parser("heads", help="create keys, and sign the head of the chain")
     parts = heads.add_subparsers(required=True, metavar="ACTION")
-    key = parts.add_parser("key", help="make a private key, and a public one beside it")
+    key = parts.add_parser("key", help="create a private key, and a public key next to it")
     key.add_argument("file", type=Path)
     key.set_defaults(run=make_key)
-    sign = parts.add_parser("sign", help="print the signed head, or add it to a file")
+    sign = parts.add_parser("sign", help="sign the head of the chain, and print it or add it to a file")
     add_common(sign)
     sign.add_argument("--key", type=Path, required=True)
-    sign.add_argument("--to", type=Path, help="a file to add it to, on another machine if possible")
+    sign.add_argument("--to", type=Path, help="a file to add it to, if possible on another machine")
     sign.set_defaults(run=sign_head)
 
 
@@ -43,12 +43,14 @@ def run_verify(options: argparse.Namespace) -> int:
     key = None
     if options.heads is not None:
         if options.public_key is None:
-            raise SettingError("Give the public key of the heads with --public-key, or anyone could have made them.")
+            raise SettingError(
+                "Give the public key of the heads with --public-key; without it, anyone could have written them."
+            )
         heads += read_heads(_text(options.heads).splitlines())
     if options.public_key is not None:
         key = public_key_of(options.public_key)
         if options.receipt:
-            raise SettingError("Receipts are not signed; check them without --public-key, in a run of their own.")
+            raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
     with engine_for(options) as engine:
         verdict = verify(engine, heads, key)
     erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""
@@ -64,12 +66,16 @@ def run_verify(options: argparse.Namespace) -> int:
 
 
 def make_key(options: argparse.Namespace) -> int:
-    """Make the keys that sign heads."""
+    """Create the keys for signing heads."""
     try:
         public = make_keys(options.file)
     except FileExistsError:
-        raise SettingError(f"{options.file} exists; a key that has signed heads must not be replaced.") from None
-    print(f"{options.file} signs, and {public} checks. Keep the first one secret, and off the database's machine.")
+        raise SettingError(
+            f"{options.file} exists already; a key that has signed heads must not be replaced."
+        ) from None
+    print(
+        f"Created {options.file}, which signs, and {public}, which checks. Keep the first secret, on another machine."
+    )
     return 0
 
 
@@ -85,7 +91,7 @@ def sign_head(options: argparse.Namespace) -> int:
     else:
         with options.to.open("a", encoding="utf-8") as file:
             file.write(head.to_line() + "\n")
-        print(f"The head of place {place} is added to {options.to}.")
+        print(f"Added the head of place {place} to {options.to}.")
     return 0
 
 

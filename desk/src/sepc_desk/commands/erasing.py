@@ -17,18 +17,20 @@ from sepc_desk.reading import microseconds
 
 def add_commands(commands: Any) -> None:
     """Add the commands."""
-    gone = commands.add_parser("erase", help="remove what a case held; label and acceptance stay")
+    gone = commands.add_parser("erase", help="erase the private data of a case; label and acceptance stay")
     add_common(gone)
     gone.add_argument("id")
     gone.set_defaults(run=run_erase)
 
-    old = commands.add_parser("retention", help="remove what all cases older than some days held")
+    old = commands.add_parser("retention", help="erase the private data of all old cases")
     add_common(old)
-    old.add_argument("--days", type=int, required=True, help="cases of the last so many days keep what they hold")
-    old.add_argument("--model", help="only those of this model")
+    old.add_argument("--days", type=int, required=True, help="erase cases that are more than this many days old")
+    old.add_argument("--model", help="only cases of this model")
     old.set_defaults(run=run_retention)
 
-    clean = commands.add_parser("scrub", help="rewrite the files of the database after an erasure; locks it meanwhile")
+    clean = commands.add_parser(
+        "scrub", help="rewrite the database files after an erasure; locks the database meanwhile"
+    )
     add_common(clean)
     clean.set_defaults(run=run_scrub)
 
@@ -40,7 +42,7 @@ def run_erase(options: argparse.Namespace) -> int:
     if erased.receipt is None:
         print("There was nothing left to erase.")
         return 0
-    print(f"{erased.n_entries} entries are erased; place {erased.receipt.place} of the chain says so.")
+    print(f"Erased {_counted(erased.n_entries)}; place {erased.receipt.place} of the chain records it.")
     print(_left_behind(engine.dialect.name))
     return 0
 
@@ -48,20 +50,26 @@ def run_erase(options: argparse.Namespace) -> int:
 def run_retention(options: argparse.Namespace) -> int:
     """Erase old cases."""
     if options.days < 0:
-        raise SettingError("--days is a number of days from 0 on.")
+        raise SettingError("--days must be 0 or more.")
     until = microseconds(datetime.now(UTC) - timedelta(days=options.days))
     with engine_for(options) as engine:
         erased = erase_until(engine, until, caller(), options.model)
-    print(f"{erased.n_entries:,} entries from before {time_of(until)} are erased.")
+    print(f"Erased {_counted(erased.n_entries)} from before {time_of(until)}.")
     if erased.n_entries:
         print(_left_behind(engine.dialect.name))
     return 0
 
 
+def _counted(n: int) -> str:
+    return "1 entry" if n == 1 else f"{n:,} entries"
+
+
 def _left_behind(dialect: str) -> str:
     if dialect == "postgresql":
-        return "Old row versions, WAL and backups still hold it; `sepc-desk scrub` rewrites the files of the database."
-    return "Backups still hold it until they run out; `sepc-desk scrub` empties the WAL now."
+        return (
+            "Old row versions, WAL and backups still contain the data; `sepc-desk scrub` rewrites the database files."
+        )
+    return "Backups still contain the data; `sepc-desk scrub` empties the WAL now."
 
 
 def run_scrub(options: argparse.Namespace) -> int:
@@ -71,7 +79,7 @@ def run_scrub(options: argparse.Namespace) -> int:
             steps = scrub(engine)
     except DBAPIError as error:
         raise SettingError(
-            f"Not all of it could be done: {str(error.orig).splitlines()[0]}. It takes the owner of the table, with "
+            f"Not all steps succeeded: {str(error.orig).splitlines()[0]}. They need the owner of the table, with "
             "the role pg_checkpoint and the right to execute pg_switch_wal()."
         ) from error
     print(f"Done: {'; '.join(steps)}.")

@@ -12,23 +12,23 @@ from sepc_desk.settings import ROLES
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    keys = commands.add_parser("keys", help="keys of programs")
+    keys = commands.add_parser("keys", help="create, list and revoke API keys")
     parts = keys.add_subparsers(required=True, metavar="ACTION")
-    create = parts.add_parser("create", help="make a key and show it, for the only time")
-    create.add_argument("--name", required=True, help="who will use it")
-    create.add_argument("--models", required=True, nargs="+", help="the models that it may be used for; * for all")
+    create = parts.add_parser("create", help="create a key, and print it for the only time")
+    create.add_argument("--name", required=True, help="who uses it")
+    create.add_argument("--models", required=True, nargs="+", help="the models that it may be used with; * for all")
     create.add_argument("--role", default="program", choices=ROLES)
-    revoke = parts.add_parser("revoke", help="refuse a key from now on")
+    revoke = parts.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
-    listed = parts.add_parser("list", help="show what is known of all keys")
+    listed = parts.add_parser("list", help="list all keys, without the secrets")
     for part, run in ((create, make_key), (revoke, refuse_key), (listed, list_keys)):
         add_common(part)
         part.set_defaults(run=run)
 
 
 def make_key(options: argparse.Namespace) -> int:
-    """Make a key."""
-    # With --models, the settings would take it for the folder of models.
+    """Create a key."""
+    # Otherwise the settings would take --models for the folder of models.
     models, options.models = options.models, None
     with engine_for(options) as engine:
         print(create_key(engine, options.name, models, options.role))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import sepc_desk
 from sepc_desk.errors import ModelFolderError, RequestError, SettingError
 
-# Exit code of a command that was wrong; commands that find something wrong with the log end with 3.
+# Exit code for wrong usage or settings; commands that find something wrong with the log exit with 3.
 WRONG = 2
-# Where each command is. Only the one that runs is imported, since models take seconds to import and keys do not.
+# Where each command is. Only the one that runs is imported, since importing what models need takes seconds.
 HOMES = {
     "serve": "serve",
     "migrate": "migrating",
@@ -30,7 +30,7 @@ HOMES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="sepc-desk", description="A service that decides with sepc models and remembers."
+        prog="sepc-desk", description="Serve sepc models, log every decision, and check the log."
     )
     parser.add_argument("--version", action="version", version=f"sepc-desk {sepc_desk.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

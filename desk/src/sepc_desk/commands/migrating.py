@@ -12,14 +12,14 @@ from sepc_desk.migrations.versioning import version_of
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("migrate", help="make the tables, or bring them to the newest version")
+    parser = commands.add_parser("migrate", help="create the tables, or bring them to the newest version")
     add_common(parser)
-    parser.add_argument("--to", default="head", help="a version to go to, up or down")
+    parser.add_argument("--to", default="head", help="the version to migrate to, up or down")
     parser.set_defaults(run=run_migrate)
 
 
 def run_migrate(options: argparse.Namespace) -> int:
-    """Bring the database to a version."""
+    """Migrate the database."""
     with engine_for(options, check=False) as engine:
         migrate(engine, options.to)
         print(f"The database is at version {version_of(engine) or 'none'}.")

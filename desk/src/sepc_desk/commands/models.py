@@ -13,12 +13,12 @@ from sepc_desk.models import NAME_DIGITS, ModelFolder
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    models = commands.add_parser("models", help="add a version of a model, and choose which one decides")
+    models = commands.add_parser("models", help="add versions of models, and choose the live ones")
     parts = models.add_subparsers(required=True, metavar="ACTION")
     add = parts.add_parser("add", help="copy a .sepc file into the folder of models")
     add.add_argument("name")
     add.add_argument("file", type=Path)
-    live = parts.add_parser("live", help="let a version decide")
+    live = parts.add_parser("live", help="make a version live")
     live.add_argument("name")
     live.add_argument("digest", help="the first digits of its digest")
     shown = parts.add_parser("list", help="show all versions")
@@ -42,7 +42,7 @@ def add_model(options: argparse.Namespace) -> int:
     except OSError as error:
         raise ModelFolderError(f"{options.file} cannot be read: {error.strerror}.") from error
     state = "live" if folder.versions(options.name) and _is_live(folder, options.name, digest) else "not live yet"
-    print(f"{options.name} {digest[:NAME_DIGITS]} is added, and {state}.")
+    print(f"Added {options.name} {digest[:NAME_DIGITS]}, which is {state}.")
     return 0
 
 
@@ -56,7 +56,7 @@ def _is_live(folder: ModelFolder, name: str, digest: str) -> bool:
 def make_live(options: argparse.Namespace) -> int:
     """Choose the version that decides."""
     digest = _folder(options).make_live(options.name, options.digest)
-    print(f"{options.name} {digest[:NAME_DIGITS]} is live; running services take it within two seconds.")
+    print(f"{options.name} {digest[:NAME_DIGITS]} is live; running services use it within two seconds.")
     return 0
 
 

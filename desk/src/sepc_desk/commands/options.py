@@ -18,11 +18,11 @@ from sepc_desk.settings import FILE, Settings, load_settings
 
 
 def add_common(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
-    """Add the options that say where things are."""
+    """Add the options for settings, database and models."""
     parser.add_argument("--settings", type=Path, help="a TOML file of settings; also SEPC_DESK_SETTINGS")
     parser.add_argument("--database", help="such as postgresql://user@host/name or sqlite:///desk.db")
     if models:
-        parser.add_argument("--models", type=Path, help="the folder of models; ./models by default")
+        parser.add_argument("--models", type=Path, help="the folder of models; default ./models")
 
 
 def settings_of(options: argparse.Namespace, **given: Any) -> Settings:

@@ -18,18 +18,18 @@ FOUND = 3
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    again = commands.add_parser("replay", help="make decisions again, and say what differs")
+    again = commands.add_parser("replay", help="repeat decisions from the log, and report what differs")
     add_common(again, models=True)
-    again.add_argument("id", nargs="?", help="one decision")
+    again.add_argument("id", nargs="?", help="the id of one decision")
     again.add_argument("--day", type=date.fromisoformat, help="all decisions of a day, in UTC")
     again.add_argument("--all", action="store_true", help="all decisions of the log")
     again.set_defaults(run=run_replay)
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Make decisions again."""
+    """Repeat decisions."""
     if sum([options.id is not None, options.day is not None, options.all]) != 1:
-        raise SettingError("Say what to replay: an id, --day 2026-11-18 or --all.")
+        raise SettingError("Name what to replay: an id, --day 2026-11-18 or --all.")
     conditions = []
     if options.id is not None:
         conditions = [entries.c.id == options.id]
@@ -41,12 +41,12 @@ def run_replay(options: argparse.Namespace) -> int:
     n = found.n_identical + found.n_close + found.n_different + found.n_erased + found.n_without_model
     if n == 0:
         raise SettingError("There is no such decision in the log.")
-    print(f"{n:,} decisions: {found.n_identical:,} identical to the last bit", end="")
+    print(f"{n:,} {'decision' if n == 1 else 'decisions'}: {found.n_identical:,} identical to the last bit", end="")
     others = {"equal to 1e-12": found.n_close, "different": found.n_different, "erased": found.n_erased}
     others["of models that are not in the folder"] = found.n_without_model
     print("".join(f", {count:,} {what}" for what, count in others.items() if count) + ".")
     for line in sorted(found.elsewhere):
-        print(f"Made elsewhere: {line}.")
+        print(f"Made under other conditions: {line}.")
     for line in found.told:
         print(f"- {line}")
     return FOUND if found.n_different or found.n_without_model else 0

@@ -16,7 +16,7 @@ from sepc_desk.settings import FILE, PREFIX
 
 APP = "sepc_desk.service.app:create_app"
 
-# Each process decides on one core; more threads of BLAS only get in each other's way.
+# Each process decides on one core; more BLAS threads would only compete.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # After which a process that does not answer its supervisor is killed and replaced. It must be long enough to import
 # everything on a machine that is busy, or new processes would be killed again and again.
@@ -28,9 +28,9 @@ def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser("serve", help="decide and log over HTTP")
     add_common(parser, models=True)
-    parser.add_argument("--host", help="the address to listen on; 127.0.0.1 by default")
-    parser.add_argument("--port", type=int, help="8000 by default")
-    parser.add_argument("--processes", type=int, help="1 by default; one for each core")
+    parser.add_argument("--host", help="the address to listen on; default 127.0.0.1")
+    parser.add_argument("--port", type=int, help="default 8000")
+    parser.add_argument("--processes", type=int, help="default 1; use one per core")
     parser.set_defaults(run=serve)
 
 
@@ -39,7 +39,7 @@ def serve(options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in ("host", "port", "processes")}
     settings = settings_of(options, **given)
     with engine_for(options):
-        pass  # It was reached, and is at the newest version.
+        pass  # Only to check that it can be reached, and is at the newest version.
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
     ModelFolder(settings.models).load_live()
     # Processes that uvicorn starts read their settings from the environment.

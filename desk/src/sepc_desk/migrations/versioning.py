@@ -1,4 +1,4 @@
-"""Which version of the schema a database has; without Alembic, which takes long to import."""
+"""Which version of the schema a database has; without Alembic, which is slow to import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlalchemy import Engine, inspect, text
 
 from sepc_desk.errors import SettingError
 
-# The newest of `versions`; a test holds them together.
+# The newest of `versions`; a test compares them.
 NEWEST = "0002"
 
 

@@ -1,4 +1,4 @@
-"""Tell who asks: by an API key, or by a session that a sign-in has started."""
+"""Identify the caller: by an API key, or by the session of someone who has signed in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sepc_desk.keys import PREFIX, all_keys, hash_of
 from sepc_desk.service.identity import Identity, identity_of_key
 from sepc_desk.service.limits import Rates
 
-# How long a revoked key may go on working in a running process, in seconds.
+# How often keys are read; a revoked key may work that much longer.
 REFRESH_SECONDS = 1.0
 LONGEST_KEY = 200
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -31,7 +31,7 @@ class KeyRing:
         self._reading = asyncio.Lock()
 
     def known(self, secret: str) -> Identity | None:
-        """Who holds this key, by what was read last."""
+        """The holder of this key, as of the last time keys were read."""
         return self._known.get(hash_of(secret))
 
     async def refresh(self, since: float | None = None) -> None:
@@ -45,13 +45,13 @@ class KeyRing:
             try:
                 found = await asyncio.get_running_loop().run_in_executor(None, all_keys, self.engine)
             except SQLAlchemyError:
-                return  # In an outage of the database, keys stay as they are.
+                return  # While the database is down, the keys that were read last stay valid.
             self._known = {own: identity_of_key(key) for own, key in found.items() if not key.is_revoked}
             self._read_at = time.monotonic()
 
 
 class Gate:
-    """Lets callers in, and refuses everyone else."""
+    """Lets known callers in, and refuses all others."""
 
     def __init__(self, ring: KeyRing, a_second: float, failures_a_minute: int) -> None:
         self.ring = ring
@@ -59,10 +59,10 @@ class Gate:
         self.failures = Rates(failures_a_minute / 60, failures_a_minute)
 
     async def identify(self, request: Request) -> Identity:
-        """Who asks; raises if nobody can tell, or if they ask too often."""
+        """The caller of a request; raises if it is not known, or sends too many requests."""
         identity = await self._identity(request)
         if not self.rates.allows(identity.caller):
-            raise RequestError(429, "too_many", "This caller sends too many requests; try again later.", retry_after=1)
+            raise RequestError(429, "too_many", "You send too many requests; try again later.", retry_after=1)
         return identity
 
     async def _identity(self, request: Request) -> Identity:
@@ -71,7 +71,7 @@ class Gate:
             found = session_identity(request)
             if found is not None:
                 return found
-            raise RequestError(401, "no_key", "Send a key: Authorization: Bearer sepc_...")
+            raise RequestError(401, "no_key", "Send an API key in the header `Authorization: Bearer sepc_...`.")
         known = self.ring.known(secret)
         if known is not None:
             return known
@@ -81,8 +81,10 @@ class Gate:
         if known is not None:
             return known
         if not self.failures.allows(request.client.host if request.client else ""):
-            raise RequestError(429, "too_many", "Too many wrong keys came from this address.", retry_after=10)
-        raise RequestError(401, "wrong_key", "This key is not known, or was revoked.")
+            raise RequestError(
+                429, "too_many", "This address has sent too many wrong keys; try again later.", retry_after=10
+            )
+        raise RequestError(401, "wrong_key", "This key is unknown, or was revoked.")
 
 
 def _key_in(request: Request) -> str | None:
@@ -94,13 +96,13 @@ def _key_in(request: Request) -> str | None:
 
 
 def session_identity(request: Request) -> Identity | None:
-    """Who is signed in, if someone is; a change needs the session's token too, which other sites do not know."""
+    """Who is signed in, if anyone; a change also needs the session's token, which other sites do not know."""
     session = request.scope.get("session") or {}
     if "person" not in session or float(session.get("until", 0)) < time.time():
         return None
     if request.method not in SAFE:
         token = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(token.encode(), str(session.get("csrf", "")).encode()):
-            raise RequestError(403, "no_csrf_token", "Send the token of GET /me in the header X-CSRF-Token.")
+            raise RequestError(403, "no_csrf_token", "Send the csrf_token of GET /me in the header X-CSRF-Token.")
     grants = frozenset((str(role), str(model)) for role, model in session.get("grants", []))
     return Identity(f"person:{session['person']}", grants, is_session=True)

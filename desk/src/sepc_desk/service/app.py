@@ -28,7 +28,7 @@ CODES = {404: "no_such_path", 405: "no_such_method"}
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """The application with the settings of the environment."""
+    """The application; without settings, with those of the environment."""
     settings = load_settings() if settings is None else settings
     log_as_json(settings.log_level)
     desk = Desk(settings)
@@ -82,7 +82,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document of an application."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     for route in (route for part in PARTS for route in part.router.routes):
-        # FastAPI drops nulls, which are gaps in examples of rows.
+        # FastAPI drops nulls, which are missing values in examples of rows.
         own = (getattr(route, "openapi_extra", None) or {}).get("requestBody")
         for method in getattr(route, "methods", ()) if own else ():
             document["paths"][route.path][method.lower()]["requestBody"] = own
@@ -109,5 +109,5 @@ async def _no_route(request: Request, error: Any) -> Response:
 
 
 async def _no_database(request: Request, error: Any) -> Response:
-    refused = RequestError(503, "log_unavailable", "The database does not answer; try again.", retry_after=1)
+    refused = RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
     return await _refused(request, refused)

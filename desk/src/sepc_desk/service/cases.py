@@ -1,4 +1,4 @@
-"""Decisions that were logged: one, those of a day, and their erasure. Every access is an entry of the log itself."""
+"""Logged decisions: show one, list those of a day, erase one. Every access is itself an entry of the log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 
 @router.get("/decisions/{case}", openapi_extra=CASE_DOCUMENT)
 async def one_case(request: Request, case: str) -> Response:
-    """A logged decision with everything that is kept of it; for programs, one of their own."""
+    """A logged decision with all that is stored of it; programs see only their own."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
@@ -41,7 +41,7 @@ async def one_case(request: Request, case: str) -> Response:
 
 @router.get("/decisions", openapi_extra=LIST_DOCUMENT)
 async def some_cases(request: Request) -> Response:
-    """Decisions of a model on a day, without what they hold; for owners and auditors."""
+    """The decisions of a model on a day, without private data; for owners and auditors."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     model = request.query_params.get("model", "")
@@ -56,7 +56,7 @@ async def some_cases(request: Request) -> Response:
 
 @router.delete("/decisions/{case}", openapi_extra=ERASE_DOCUMENT)
 async def erase_case(request: Request, case: str) -> Response:
-    """Erase what a case held; label, acceptance and cause stay, and the chain stays whole."""
+    """Erase the private data of a case; label, acceptance and cause stay, and the chain stays intact."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
@@ -78,7 +78,7 @@ async def head(request: Request) -> Response:
 
 
 async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
-    """A case, for those who may see it; to all others it does not exist."""
+    """A case, if the caller may see it; otherwise it does not exist for the caller."""
     found: dict[str, Any] | None = None
     if len(case) <= LONGEST_ID and case.isalnum():
         found = await _in_thread(_case, desk.engine, case)
@@ -86,7 +86,7 @@ async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any
     if is_open and found is not None and identity.holds_only("program", found["model"]):
         is_open = found["caller"] == identity.caller
     if not is_open or found is None:
-        raise RequestError(404, "no_such_decision", "There is no such decision, or it is not yours to see.")
+        raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
     return found
 
 
@@ -112,7 +112,7 @@ def _head(engine: Engine) -> tuple[int, bytes]:
 
 
 async def _note(desk: Desk, identity: Identity, model: str, about: str) -> None:
-    """Write to the log who has seen what, before it is shown."""
+    """Log who sees what, before it is shown."""
     made = entry(EntryKind.ACCESS, identity.caller, model=model, about=about)
     await desk.grouper.do([Work(identity.caller, ready=[made])], desk.settings.answer_seconds)
 
@@ -127,11 +127,11 @@ def _day(text: str) -> date:
     except ValueError:
         day = None
     if day is None or not FIRST_YEAR <= day.year <= LAST_YEAR:
-        raise RequestError(422, "bad_day", "Say which day, as in ?day=2026-11-18.")
+        raise RequestError(422, "bad_day", "Give a day, as in ?day=2026-11-18.")
     return day
 
 
 def _whole(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise RequestError(422, f"bad_{name}", f"{name} is a whole number.")
+        raise RequestError(422, f"bad_{name}", f"{name} must be a whole number, from 0.")
     return int(text)

@@ -13,25 +13,33 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 # For the request line and headers, and for what may follow a body.
-MOST_BYTES = 64 * 1024
+MOST_BYTES = 32 * 1024
 # For the request line and headers, and for the rest of a body that was answered before it was all here.
 SECONDS = 10.0
 
 
 class LimitedConnection(HttpToolsProtocol):
-    """A connection that is closed if headers are too long, or if a caller takes too long to send what nobody reads."""
+    """A connection that is closed if headers are too long, or if a caller takes too long to send what nobody reads.
+
+    Connections beyond the limit of the service are closed at once.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._n_bytes = 0
+        self._n_begun = 0
         self._has_moved_on = False
         self._is_in_message = False
+        self._is_in_head = False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request."""
+        """Wait for the first request, unless there are too many connections."""
         super().connection_made(transport)
-        self._start_timer()
+        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency:
+            self._refuse(503, b"retry-after: 1\r\n")
+        else:
+            self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -40,22 +48,27 @@ class LimitedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what came; too much that brings the request no further ends the connection."""
-        self._has_moved_on = False
+        was_in_message, self._has_moved_on, self._n_begun = self._is_in_message, False, 0
         super().data_received(data)
-        self._n_bytes = 0 if self._has_moved_on else self._n_bytes + len(data)
-        if self._n_bytes > MOST_BYTES and not self.transport.is_closing():
-            self.transport.write(STATUS_LINE[431] + b"content-length: 0\r\nconnection: close\r\n\r\n")
-            self.transport.close()
+        if not self._has_moved_on:
+            self._n_bytes += len(data)
+        else:
+            # All of it belongs to the head of one request, or it is not known how much of it does.
+            is_head = self._is_in_head and self._n_begun == 1 and not was_in_message
+            self._n_bytes = len(data) if is_head else 0
+        if self._n_bytes > MOST_BYTES:
+            self._refuse(431)
 
     def on_message_begin(self) -> None:
         """The first byte of a request is here."""
-        self._has_moved_on = self._is_in_message = True
+        self._has_moved_on = self._is_in_message = self._is_in_head = True
+        self._n_begun += 1
         self._start_timer()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The headers are here."""
-        self._has_moved_on = True
+        self._has_moved_on, self._is_in_head = True, False
         self._stop_timer()
         super().on_headers_complete()
 
@@ -75,6 +88,11 @@ class LimitedConnection(HttpToolsProtocol):
         super().on_response_complete()
         if self._is_in_message and self.cycle.response_complete:
             self._start_timer()
+
+    def _refuse(self, status: int, headers: bytes = b"") -> None:
+        if not self.transport.is_closing():
+            self.transport.write(STATUS_LINE[status] + headers + b"content-length: 0\r\nconnection: close\r\n\r\n")
+            self.transport.close()
 
     def _start_timer(self) -> None:
         if self._timer is None:

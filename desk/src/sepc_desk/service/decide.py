@@ -41,7 +41,7 @@ async def decide(request: Request) -> Response:
 
 @router.post("/explain", openapi_extra=EXPLAIN_DOCUMENT)
 async def explain(request: Request) -> Response:
-    """Decide as `/decide` does, with the reason in words and the terms of each decision."""
+    """Decide as `/decide` does, and give the reason and the terms of each decision."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     body = await object_body(request)
@@ -66,9 +66,9 @@ async def decided(
 
 
 def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
-    """The live model of this name, for those who may use it; others do not learn whether it exists."""
+    """The live model of this name, if the caller may use it; others do not learn whether it exists."""
     if not isinstance(name, str):
-        raise RequestError(422, "no_model", 'Say which model is to decide: {"model": ...}.')
+        raise RequestError(422, "no_model", 'Name the model that decides: {"model": ...}.')
     identity.require(DECIDE, name)
     return desk.model(name)
 
@@ -76,12 +76,10 @@ def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
 def typed_rows(desk: Desk, model: Model, rows: Any, *, explain: bool) -> list[Row]:
     """The rows of a request by the columns of the model."""
     if not isinstance(rows, list) or not rows:
-        raise RequestError(422, "no_rows", 'Send one row or more: {"rows": [{"column": value, ...}, ...]}.')
+        raise RequestError(422, "no_rows", 'Send at least one row: {"rows": [{"column": value, ...}, ...]}.')
     most = desk.settings.max_explained_rows if explain else desk.settings.max_rows
     if len(rows) > most:
-        raise RequestError(
-            413, "too_many_rows", f"The request has {len(rows):,} rows; at most {most:,} are taken at once."
-        )
+        raise RequestError(413, "too_many_rows", f"The request has {len(rows):,} rows; at most {most:,} are allowed.")
     columns = model.columns
     return [typed_row(columns, row, i) for i, row in enumerate(rows)]
 
@@ -89,7 +87,7 @@ def typed_rows(desk: Desk, model: Model, rows: Any, *, explain: bool) -> list[Ro
 async def decide_and_log(
     desk: Desk, identity: Identity, request: Request, model: Model, rows: list[Row], *, explain: bool
 ) -> list[Answer]:
-    """Have rows decided and logged, in groups with those of others."""
+    """Have rows decided and logged, in groups with the rows of other requests."""
     key = _request_key(identity, request)
     size = desk.settings.batch_rows
     work = [
@@ -113,13 +111,13 @@ def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:
     for name in body:
         if name not in known:
             raise RequestError(
-                422, "unknown_field", f"The body has {name[:60]!r}; known are {', '.join(sorted(known))}."
+                422, "unknown_field", f"The body has an unknown field {name[:60]!r}; use {', '.join(sorted(known))}."
             )
 
 
 @router.post("/recourse", openapi_extra=RECOURSE_DOCUMENT)
 async def recourse(request: Request) -> Response:
-    """Find what would have to change in a row for the model to accept it with a label; the search is logged."""
+    """Find what would have to change in a row so that the model accepts a given label; the search is logged."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     body = await object_body(request)
@@ -127,7 +125,7 @@ async def recourse(request: Request) -> Response:
     model = permitted_model(desk, identity, body.get("model"))
     row = typed_row(model.columns, body.get("row"), 0)
     if "to" not in body or isinstance(body["to"], dict | list):
-        raise RequestError(422, "no_label", 'Say which label is wanted: {"to": ...}.')
+        raise RequestError(422, "no_label", 'Name the label that is wanted: {"to": ...}.')
     options = _options(body)
     if desk.n_searching >= MOST_SEARCHES:
         raise RequestError(429, "busy", "Too many searches are running; try again later.", retry_after=5)
@@ -136,9 +134,8 @@ async def recourse(request: Request) -> Response:
         running = asyncio.get_running_loop().run_in_executor(desk.searcher, _search, model, row, body["to"], options)
         found = await asyncio.wait_for(running, desk.settings.answer_seconds)
     except TimeoutError:
-        message = (
-            f"The search took more than {desk.settings.answer_seconds:g} seconds; fix more columns, or ask for less."
-        )
+        seconds = f"{desk.settings.answer_seconds:g} seconds"
+        message = f"The search took more than {seconds}; fix more columns, or ask for fewer answers."
         raise RequestError(503, "too_slow", message, retry_after=5) from None
     finally:
         desk.n_searching -= 1
@@ -152,7 +149,7 @@ def _options(body: dict[str, Any]) -> dict[str, Any]:
     options = {name: body[name] for name in LIMITS if body.get(name) is not None}
     n = options.get("n_answers", 1)
     if type(n) is not int or not 1 <= n <= MOST_ANSWERS:
-        raise RequestError(422, "bad_limit", f"n_answers is a whole number from 1 to {MOST_ANSWERS}.")
+        raise RequestError(422, "bad_limit", f"n_answers must be a whole number from 1 to {MOST_ANSWERS}.")
     for name, kind, example in (
         ("fixed", list, '["age"]'),
         ("bounds", dict, '{"amount": [500, 5000]}'),
@@ -160,7 +157,7 @@ def _options(body: dict[str, Any]) -> dict[str, Any]:
         ("min_trust", (int, float), "0.9"),
     ):
         if name in options and (not isinstance(options[name], kind) or isinstance(options[name], bool)):
-            raise RequestError(422, "bad_limit", f"{name} is written as in {example}.")
+            raise RequestError(422, "bad_limit", f"{name} must look like {example}.")
     if "bounds" in options:
         options["bounds"] = {own: _bound(own, limit) for own, limit in options["bounds"].items()}
     return options
@@ -168,7 +165,7 @@ def _options(body: dict[str, Any]) -> dict[str, Any]:
 
 def _bound(column: str, limit: Any) -> Any:
     if not isinstance(limit, list):
-        raise RequestError(422, "bad_limit", f"The bounds of {column!r} are a list.", column=column)
+        raise RequestError(422, "bad_limit", f"The bounds of {column!r} must be a list.", column=column)
     is_range = len(limit) == 2 and all(own is None or type(own) in (int, float) for own in limit)
     return tuple(limit) if is_range else limit
 

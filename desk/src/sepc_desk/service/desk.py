@@ -1,4 +1,4 @@
-"""Everything that the routes share: settings, database, models, the grouper, and who may come in."""
+"""What all routes share: settings, database, models, the grouper, and the check of callers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
 
-# How often the folder of models is looked at, in seconds.
+# How often the folder of models is checked for changes, in seconds.
 WATCH_SECONDS = 2.0
 # How long the database may take to answer a question about its health.
 PROBE_SECONDS = 2.0
@@ -62,7 +62,7 @@ class Desk:
         for model in models.values():
             keep_context(self.engine, *model.context)
         self.models, self._stamp = models, stamp
-        # What is loaded stays; the collector need not look at it again and again, which would delay answers.
+        # What is loaded stays in memory. The garbage collector need not scan it, which would delay answers.
         gc.collect()
         gc.freeze()
 
@@ -84,7 +84,7 @@ class Desk:
         log.info("started", extra={"models": sorted(self.models)})
 
     async def stop(self) -> None:
-        """Finish what was begun, and end."""
+        """Finish the work that was accepted, and end."""
         if self._watcher is not None:
             self._watcher.cancel()
         await self.grouper.stop()
@@ -150,14 +150,14 @@ async def json_body(request: Request) -> Any:
         try:
             return orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            raise RequestError(400, "no_json", f"The body is not JSON: {error}.") from None
+            raise RequestError(400, "not_json", f"The body is not JSON: {error}.") from None
 
 
 async def object_body(request: Request) -> dict[str, Any]:
     """The body of a request, which must be an object."""
     found = await json_body(request)
     if not isinstance(found, dict):
-        raise RequestError(400, "no_object", "The body must be a JSON object.")
+        raise RequestError(400, "not_object", "The body must be a JSON object.")
     return found
 
 

@@ -11,11 +11,11 @@ CELL: Document = {"type": ["string", "number", "boolean", "null"]}
 ROW: Document = {
     "type": "object",
     "additionalProperties": CELL,
-    "description": "A value for each column; null for a gap.",
+    "description": "A value for each column; null if it is missing.",
 }
 RECEIPT: Document = {
     "type": "object",
-    "description": "Its place in the chain; `sepc-desk verify --receipt PLACE:HASH` checks the log with it.",
+    "description": "The place in the chain; `sepc-desk verify --receipt PLACE:HASH` checks the log against it.",
     "required": ["place", "hash"],
     "properties": {"place": {"type": "integer"}, "hash": {"type": "string"}},
 }
@@ -24,8 +24,8 @@ DECISION: Document = {
     "required": ["id", "label", "accepted", "cause", "trust", "receipt"],
     "properties": {
         "id": {"type": "string"},
-        "label": {"description": "As the model was trained with."},
-        "accepted": {"type": "boolean", "description": "Whether to use the label; else a person should decide."},
+        "label": {"description": "A label as in training."},
+        "accepted": {"type": "boolean", "description": "Whether to use the label; if not, a person should decide."},
         "cause": {"type": "string", "description": "ACCEPTED, or why not: OVERLAP, UNSEEN, THIN, MISSING, ..."},
         "trust": {"type": ["number", "null"]},
         "probabilities": {"type": ["array", "null"], "items": {"type": ["number", "null"]}},
@@ -62,9 +62,9 @@ ERROR: Document = {
     },
 }
 ERRORS = {
-    400: "The body is not JSON, or a header is wrong",
+    400: "The body is not a JSON object, or a header is wrong",
     401: "No key, or a wrong one",
-    403: "Not allowed with this key",
+    403: "This key or person may not do that",
     404: "No such model or decision",
     405: "No such method",
     408: "The body came too slowly",
@@ -78,7 +78,7 @@ KEY_HEADER: Document = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 8, "maxLength": 200, "pattern": "^[!-~]+$"},
-    "description": "Send the request again with the same key, and it is not decided a second time.",
+    "description": "A request that is sent again with the same key is not decided a second time.",
 }
 ROWS_BODY: Document = {
     "type": "object",
@@ -109,7 +109,10 @@ DECIDE_DOCUMENT = _post(
     ROWS_BODY,
     {
         "one row": {"model": "loans", "rows": [LOAN]},
-        "two rows, one with a gap": {"model": "loans", "rows": [LOAN, {**LOAN, "income": None, "home": "own"}]},
+        "two rows, one with a missing value": {
+            "model": "loans",
+            "rows": [LOAN, {**LOAN, "income": None, "home": "own"}],
+        },
     },
     DECISIONS,
     KEY_HEADER,

@@ -39,7 +39,7 @@ class Work:
     model : Model or None
     rows : list of Row
     key : bytes or None
-        What the request is known by when it comes again.
+        The digest by which a repeated request is recognised.
     first : int
         Position in the request of the first of these rows.
     explain : bool
@@ -60,12 +60,12 @@ class Work:
 
     @property
     def size(self) -> int:
-        """Entries that come of it."""
+        """The number of entries that result."""
         return len(self.rows) + len(self.ready)
 
 
 class Grouper:
-    """Takes work, and does it group by group."""
+    """Accepts work, and does it group by group."""
 
     def __init__(
         self, chain: Chain, metrics: Metrics, *, batch_rows: int, most_waiting: int, write_seconds: float
@@ -79,11 +79,11 @@ class Grouper:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to take work."""
+        """Begin to accept work."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Finish all work that was taken, and end."""
+        """Finish all work that was accepted, and end."""
         while self._waiting or self._n_waiting:
             await asyncio.sleep(0.01)
         if self._task is not None:
@@ -129,7 +129,7 @@ class Grouper:
                 continue
             try:
                 await self._finish(group)
-            except Exception as error:  # noqa: BLE001 - whatever it is, callers must hear of it and the next group come
+            except Exception as error:  # noqa: BLE001 - whatever it is, callers get an error and the next group is done
                 log.exception("group failed", extra={"error": type(error).__name__})
                 _fail(
                     group, RequestError(503, "failed", "The service failed on this request; try again.", retry_after=1)
@@ -139,7 +139,7 @@ class Grouper:
                 self.metrics.waiting(self._n_waiting, self._waiting[0].arrived if self._waiting else None)
 
     def _next_group(self) -> list[Work]:
-        """What is waiting, up to the size of a group; of a request that came twice only one."""
+        """The work that waits, up to the size of a group; a request that came twice is in it once."""
         group: list[Work] = []
         later: list[Work] = []
         seen: set[tuple[bytes, int]] = set()
@@ -177,7 +177,7 @@ class Grouper:
         await self._answer(able, written, receipts)
 
     async def _write(self, written: list[Entry]) -> list[Receipt]:
-        """Write in a thread; a write that takes too long is ended, and may be there or not."""
+        """Write in a thread; a write that takes too long is ended, and may or may not have been committed."""
         running = asyncio.get_running_loop().run_in_executor(self._writer, self.chain.append, written)
         try:
             return await asyncio.wait_for(asyncio.shield(running), self.write_seconds)
@@ -204,7 +204,7 @@ class Grouper:
             self.metrics.decided(own.model, [d for d, r in zip(own.decided, got, strict=False) if not r.was_there])
 
     async def _answer_again(self, own: Work, mine: list[Entry], got: list[Receipt]) -> None:
-        """Answer a request that came before with what was decided then."""
+        """Answer a repeated request with the decision that is in the log."""
         loop = asyncio.get_running_loop()
         new = _answers(own, mine, got)
         try:
@@ -253,7 +253,7 @@ def _decide_alone(own: Work) -> None:
         _decide_together([own])
     except RequestError as error:
         _fail([own], error)
-    except Exception as error:  # noqa: BLE001 - a model may fail in any way on values that nobody has thought of
+    except Exception as error:  # noqa: BLE001 - a model may fail in any way on unexpected values
         log.exception("model failed", extra={"error": type(error).__name__})
         _fail([own], RequestError(422, "refused_by_model", "The model cannot decide on these values."))
 

@@ -1,4 +1,4 @@
-"""Callers, and which of them may do what."""
+"""Callers, and what each of them may do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.keys import ALL_MODELS, Key
 from sepc_desk.settings import ROLES
 
-# Roles that may do each thing; whatever is not here is refused.
+# The roles that may do each thing; everything else is refused.
 DECIDE = frozenset({"program", "owner"})
 SEE_CASES = frozenset({"program", "reviewer", "owner", "auditor"})
 LIST_CASES = frozenset({"owner", "auditor"})
@@ -18,7 +18,7 @@ SEE_METRICS = frozenset({"monitor", "owner", "auditor"})
 
 @dataclass(frozen=True)
 class Identity:
-    """Who asks.
+    """A caller.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Identity:
     grants : frozenset of pairs
         Roles, each with the model that it is for; "*" stands for all models.
     is_session : bool
-        Whether a browser's cookie says so, which other sites can make it send.
+        Whether the caller is known by a cookie, which other sites can make a browser send.
     """
 
     caller: str
@@ -56,7 +56,7 @@ def identity_of_key(key: Key) -> Identity:
 
 
 def grants_of_claim(values: object, mapping: dict[str, str]) -> frozenset[tuple[str, str]]:
-    """Roles of a person from the values of a claim; values that are not mapped give none.
+    """Roles of a person from the values of a claim; values that are not in the mapping give none.
 
     Without a mapping, values are roles themselves, such as "auditor" or "owner:loans".
     """

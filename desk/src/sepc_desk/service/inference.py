@@ -65,7 +65,7 @@ async def model_ready(request: Request, name: str, version: str | None = None) -
 @router.post("/models/{name}/infer", openapi_extra=INFER_DOCUMENT)
 @router.post("/models/{name}/versions/{version}/infer", openapi_extra=INFER_DOCUMENT)
 async def infer(request: Request, name: str, version: str | None = None) -> Response:
-    """Decide on rows that come as columns, and log every decision before it is answered."""
+    """Decide on rows that are sent as columns, and log every decision before it is answered."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     model = _of_version(permitted_model(desk, identity, name), version)
@@ -89,13 +89,13 @@ async def _model(request: Request, name: str, version: str | None) -> Model:
 def _of_version(model: Model, version: str | None) -> Model:
     if version is not None and version != model.digest:
         raise RequestError(
-            404, "no_such_version", f"This version of {model.name} does not decide; {model.digest} does."
+            404, "no_such_version", f"This version of {model.name} is not live; the live one is {model.digest}."
         )
     return model
 
 
 def rows_of(columns: tuple[Column, ...], inputs: Any) -> list[dict[str, Any]]:
-    """Rows of a request's tensors: one tensor for each column, or one of rows and columns in the model's order."""
+    """Rows from a request's tensors: one tensor per column, or a single table with the columns in the model's order."""
     if not isinstance(inputs, list) or not inputs:
         raise RequestError(422, "no_inputs", "Send a tensor for each column in `inputs`.")
     tensors = [_tensor(own) for own in inputs]
@@ -124,7 +124,7 @@ def _tensor(own: Any) -> tuple[str, list[int], list[Any]]:
         raise RequestError(422, "bad_datatype", f"The datatype of {name!r} is not one of {known}.", column=name)
     if not isinstance(data, list):
         raise RequestError(
-            422, "bad_data", f"The data of {name!r} are not a list; binary data are not taken.", column=name
+            422, "bad_data", f"The data of {name!r} are not a list; binary data are not supported.", column=name
         )
     if not isinstance(shape, list) or not shape or not all(type(n) is int and n >= 0 for n in shape):
         raise RequestError(422, "bad_shape", f"The shape of {name!r} is not a list of whole numbers.", column=name)

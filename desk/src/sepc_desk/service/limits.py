@@ -1,4 +1,4 @@
-"""Limits that keep one caller from using up memory or time of all."""
+"""Limits that keep one caller from using up the memory or time of all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CALLERS = 10_000
 
 
 class Rates:
-    """Allows each caller so many requests a second, and some at once; any number if that is 0."""
+    """Allows each caller a number of requests per second, and more in a burst; 0 means no limit."""
 
     def __init__(self, a_second: float, at_once: float) -> None:
         self.a_second, self.most = a_second, max(1.0, at_once)
@@ -37,7 +37,7 @@ class Rates:
 
 
 class Buffers:
-    """Bytes of bodies that are in memory at the same time."""
+    """Counts the bytes of all request bodies in memory."""
 
     def __init__(self, most: int) -> None:
         self.most, self.used = most, 0
@@ -45,7 +45,9 @@ class Buffers:
     def take(self, n: int) -> None:
         """Count bytes; raises if all bodies together are too many."""
         if self.used + n > self.most:
-            raise RequestError(429, "busy", "Too many large requests at once; try again in a second.", retry_after=1)
+            raise RequestError(
+                429, "busy", "Too many large requests are being received; try again in a second.", retry_after=1
+            )
         self.used += n
 
     @contextmanager
@@ -59,9 +61,11 @@ class Buffers:
 
 
 async def read_body(request: Request, most: int, seconds: float, buffers: Buffers, taken: list[int]) -> bytes:
-    """The body of a request; refuses one that is too long before it is all here, or that comes too slowly."""
+    """The body of a request; raises as soon as it is too long, or if it arrives too slowly."""
     too_long = RequestError(
-        413, "body_too_large", f"The body has more than {most:,} bytes. Send fewer rows a request, or raise max_bytes."
+        413,
+        "body_too_large",
+        f"The body has more than {most:,} bytes. Send fewer rows per request, or raise max_bytes.",
     )
     told = request.headers.get("content-length", "0")
     if not told.isdigit() or int(told) > most:
@@ -80,5 +84,5 @@ async def read_body(request: Request, most: int, seconds: float, buffers: Buffer
     except TimeoutError:
         raise RequestError(408, "body_too_slow", f"The body did not arrive within {seconds:g} seconds.") from None
     except ClientDisconnect:
-        raise RequestError(400, "gone", "The caller hung up.") from None
+        raise RequestError(400, "gone", "The caller closed the connection.") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)

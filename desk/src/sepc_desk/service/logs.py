@@ -1,4 +1,4 @@
-"""Logs as lines of JSON, with nothing of a case and no secret in them."""
+"""Logs as JSON lines, without values of cases and without secrets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 
-# What a line may say beside time, level and event; anything else is dropped.
+# What a line may contain besides time, level and event; anything else is dropped.
 KNOWN = ("route", "method", "status", "ms", "request", "error", "models", "person", "kind")
 
 
@@ -15,7 +15,7 @@ class JsonLines(logging.Formatter):
     """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line; of an exception its type and the places it passed, since its message may hold values."""
+        """The line; for an exception with its type and traceback, but without its message, which may contain values."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

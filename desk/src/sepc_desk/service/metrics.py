@@ -1,4 +1,4 @@
-"""Figures for Prometheus: counts and times, and never a value of a case."""
+"""Metrics for Prometheus: counts and times, but no values of cases."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import time
 from collections import Counter as Counts
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from sepc_desk.deciding import Decided
 from sepc_desk.models import Model
@@ -24,6 +26,7 @@ class Metrics:
     """What the service counts."""
 
     def __init__(self) -> None:
+        _forget_dead_processes()
         self.registry = CollectorRegistry()
         self._decisions = self._counter("decisions", "Decisions", "model", "label", "accepted", "cause")
         self._requests = self._counter("requests", "Requests", "route", "status")
@@ -68,14 +71,25 @@ class Metrics:
         self._failed.inc()
 
     def waiting(self, n: int, oldest: float | None) -> None:
-        """How much waits, and since when."""
+        """Note how many rows wait, and since when."""
         self._waiting.set(n)
         self._lag.set(0.0 if oldest is None else time.monotonic() - oldest)
 
     def text(self) -> bytes:
-        """All figures, of all processes, as Prometheus reads them."""
+        """The metrics of all processes, in the format of Prometheus."""
         if FOLDER not in os.environ:
             return bytes(generate_latest(self.registry))
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(together))
+
+
+def _forget_dead_processes() -> None:
+    """Remove the gauges of processes that were killed."""
+    for file in Path(os.environ[FOLDER]).glob("gauge_live*.db") if FOLDER in os.environ else ():
+        process = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            with suppress(FileNotFoundError):  # another process may have removed it just now
+                mark_process_dead(process)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What happens to every request: an id, security headers, a line in the log if it failed, and its time."""
+"""What every request gets: an id, security headers, a log line unless it is routine, and a measured time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"strict-transport-security", b"max-age=31536000"),
 ]
-# Answered so often that only failures get a line; each decision is in the log of decisions.
+# Routine requests get a log line only if they fail; decisions are in the log of decisions.
 QUIET = frozenset({"/decide", "/v2/models/{name}/infer", "/health/live", "/health/ready", "/metrics"})
 
 
@@ -33,7 +33,7 @@ class EveryRequest:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note what came of it."""
+        """Pass a request on, and note the outcome."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

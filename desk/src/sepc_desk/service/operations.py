@@ -16,13 +16,13 @@ router = APIRouter()
 
 @router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
 async def live(request: Request) -> Response:
-    """Whether the process answers; if not, start it again."""
+    """Answers as long as the process runs."""
     return answer({"live": True})
 
 
 @router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
-    """Whether requests should come here: tells a database that does not answer from models that are not there."""
+    """Whether to send requests here; if not, whether the database or the models are the reason."""
     desk = desk_of(request)
     parts = {
         "database": "ok" if await desk.database_answers() else "unreachable",
@@ -34,7 +34,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics", openapi_extra=METRICS_DOCUMENT)
 async def metrics(request: Request) -> Response:
-    """Figures of all models for Prometheus, which sends a key with the role monitor."""
+    """Metrics of all models for Prometheus, which sends a key with the role monitor."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     identity.require(SEE_METRICS, ALL_MODELS)

@@ -1,4 +1,4 @@
-"""Answers, and those to requests that came before."""
+"""Answers to new and to repeated requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sepc_desk.schema import entries
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a caller gets for a row.
+    """The answer for one row.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Answer:
     model: str | None = None
 
     def repeated(self, row: Row, model: Model | None) -> Answer:
-        """The same answer for a request that came again; raises if it is another request with the same key."""
+        """The same answer for a repeated request; raises if this is another request with the same key."""
         is_other = self.row is not None and orjson.dumps(self.row) != orjson.dumps(row)
         if is_other or (model is not None and self.model != model.name):
             raise RequestError(

@@ -52,7 +52,7 @@ async def sign_in(request: Request) -> Response:
 
 @router.get("/sign-in/callback", include_in_schema=False)
 async def signed_in(request: Request) -> Response:
-    """Take a person who comes back from the provider, and start a session with the roles of the claim."""
+    """Receive a person from the provider, and start a session with the roles in the claim."""
     settings = desk_of(request).settings
     client = request.app.state.sign_in
     token = await _asked(client, client.authorize_access_token(request, claims_options=_expected(settings)))
@@ -66,7 +66,7 @@ async def signed_in(request: Request) -> Response:
     grants = grants_of_claim(claims.get(settings.oidc_roles_claim), dict(settings.oidc_roles))
     if not grants:
         raise RequestError(
-            403, "no_role", f"You have no role here: the claim {settings.oidc_roles_claim!r} gives none."
+            403, "no_role", f"You have no role here: nothing in the claim {settings.oidc_roles_claim!r} stands for one."
         )
     request.session.clear()
     request.session.update(
@@ -81,7 +81,7 @@ async def signed_in(request: Request) -> Response:
 
 @router.get("/me", openapi_extra=PLAIN_DOCUMENT)
 async def me(request: Request) -> Response:
-    """Who is signed in, with which roles, and the token that changes need."""
+    """Who is signed in, with which roles, and the token for changes."""
     identity = session_identity(request)
     if identity is None:
         raise RequestError(401, "not_signed_in", "Nobody is signed in; go to /sign-in.")
@@ -98,7 +98,7 @@ async def sign_out(request: Request) -> Response:
 
 
 async def _asked(client: Any, waiting: Awaitable[Any]) -> Any:
-    """What the provider says; raises if it refuses, or if it says something that nobody can use."""
+    """The provider's answer; raises if it refuses, or if its answer cannot be used."""
     try:
         return await waiting
     except OAuthError as error:
@@ -109,12 +109,12 @@ async def _asked(client: Any, waiting: Awaitable[Any]) -> Any:
         if isinstance(error, JoseError):
             raise _refused(type(error).__name__) from error
         log.error("provider unusable", extra={"error": type(error).__name__})
-        message = "The sign-in provider does not answer, or not as it should."
+        message = "The sign-in provider does not answer as it should; try again later."
         raise RequestError(503, "provider_unusable", message, retry_after=10) from error
 
 
 def _expected(settings: Settings) -> dict[str, Any]:
-    """The issuer that a token must name, which is not for the provider's own description to say."""
+    """The issuer that a token must name: the one in the settings, whatever the provider says of itself."""
     issuer = settings.oidc_issuer.rstrip("/")
     return {"iss": {"essential": True, "values": [issuer, issuer + "/"]}}
 
