@@ -42,6 +42,10 @@ def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys
     assert "Every entry is as it was written." in text
     assert "cannot rule out that entries followed it" in text
     assert "Give the public key" in run(capsys, "verify", "--heads", heads)[1]
+    assert "none cannot be read" in run(capsys, "verify", "--public-key", tmp_path / "none")[1]
+    assert "does not contain a key" in run(capsys, "verify", "--public-key", heads)[1]
+    assert "does not contain a key" in run(capsys, "heads", "sign", "--key", heads)[1]
+    assert "cannot be written" in run(capsys, "heads", "sign", "--key", key, "--to", tmp_path / "none" / "heads")[1]
     receipt = text.splitlines()[0].rpartition(" ")[2]
     assert run(capsys, "verify", "--receipt", receipt)[0] == 0
     with engine.connect().execution_options(writes=True) as connection, connection.begin():

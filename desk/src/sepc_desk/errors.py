@@ -15,7 +15,7 @@ class RequestError(Exception):
     status : int
         The HTTP status.
     code : str
-        A name for programs, such as "unknown_column".
+        A name for programs, such as "missing_column".
     column : str or None
         The column that is wrong, if one is.
     row : int or None

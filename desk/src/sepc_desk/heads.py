@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def make_keys(path: Path) -> Path:
 
 def signed(place: int, own_hash: bytes, at: str, key: Path) -> Head:
     """A head with a signature by the private key in a file."""
-    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    private = _loaded(key, lambda content: serialization.load_pem_private_key(content, None))
     if not isinstance(private, Ed25519PrivateKey):
         raise SettingError(f"{key} does not contain an Ed25519 key; create one with `sepc-desk heads key`.")
     head = Head(place, own_hash, at)
@@ -66,10 +66,20 @@ def signed(place: int, own_hash: bytes, at: str, key: Path) -> Head:
 
 def public_key_of(path: Path) -> Ed25519PublicKey:
     """The public key in a file."""
-    key = serialization.load_pem_public_key(path.read_bytes())
+    key = _loaded(path, serialization.load_pem_public_key)
     if not isinstance(key, Ed25519PublicKey):
         raise SettingError(f"{path} does not contain a public Ed25519 key.")
     return key
+
+
+def _loaded(path: Path, load: Callable[[bytes], object]) -> object:
+    """The key in a file, of whatever kind."""
+    try:
+        return load(path.read_bytes())
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, TypeError) as error:
+        raise SettingError(f"{path} does not contain a key that can be used: {error}") from error
 
 
 def is_genuine(head: Head, key: Ed25519PublicKey) -> bool:

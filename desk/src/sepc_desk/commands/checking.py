@@ -73,6 +73,8 @@ def make_key(options: argparse.Namespace) -> int:
         raise SettingError(
             f"{options.file} exists already; a key that has signed heads must not be replaced."
         ) from None
+    except OSError as error:
+        raise SettingError(f"{options.file} cannot be written: {error.strerror}.") from error
     print(
         f"Created {options.file}, which signs, and {public}, which checks. Keep the first secret, on another machine."
     )
@@ -89,8 +91,11 @@ def sign_head(options: argparse.Namespace) -> int:
     if options.to is None:
         print(head.to_line())
     else:
-        with options.to.open("a", encoding="utf-8") as file:
-            file.write(head.to_line() + "\n")
+        try:
+            with options.to.open("a", encoding="utf-8") as file:
+                file.write(head.to_line() + "\n")
+        except OSError as error:
+            raise SettingError(f"{options.to} cannot be written: {error.strerror}.") from error
         print(f"Added the head of place {place} to {options.to}.")
     return 0
 

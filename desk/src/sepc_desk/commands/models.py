@@ -40,7 +40,7 @@ def add_model(options: argparse.Namespace) -> int:
     try:
         digest = folder.add(options.name, options.file)
     except OSError as error:
-        raise ModelFolderError(f"{options.file} cannot be read: {error.strerror}.") from error
+        raise ModelFolderError(f"{error.filename or options.file}: {error.strerror}.") from error
     state = "live" if folder.versions(options.name) and _is_live(folder, options.name, digest) else "not live yet"
     print(f"Added {options.name} {digest[:NAME_DIGITS]}, which is {state}.")
     return 0
