@@ -33,8 +33,8 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
         least = LEAST_SHARE * max((abs(term.value) for term in all_known), default=0.0)
         chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
         sides.append(tuple(_point(phrases, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
-    speaks_for, speaks_against = sides
-    return Grounds(speaks_for, speaks_against, missing)
+    in_favour, against = sides
+    return Grounds(in_favour, against, missing)
 
 
 def _empty_categories(decisions: Any) -> list[str]:
