@@ -173,7 +173,7 @@ def _order(value: Any) -> tuple[bool, str, Any]:
 def _log_odds(
     codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """For each category, and cross-fitted for each row: log probabilities of the classes, centred and relative to the overall mix."""
+    """Log-odds of the classes against the overall mix, for each category, and cross-fitted for each row."""
     from sklearn.preprocessing import TargetEncoder  # imported late: `sepc look` does not need scikit-learn
 
     n_classes = int(labels.max()) + 1
