@@ -73,7 +73,7 @@ def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
 
 
 def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
-    """The component of each row, numbered from 0: its ellipsoid if that has its class and enough rows, else its class."""
+    """The component of each row: its deepest ellipsoid if that has its class and enough rows, else its class."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
         deepest = squared.argmin(axis=1)
