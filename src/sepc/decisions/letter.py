@@ -140,14 +140,14 @@ class Letter:
 
 
 def _fill_template(template: str, values: Mapping[str, str]) -> str:
-    asked = Template(template)
-    unknown = [name for name in asked.get_identifiers() if name not in values]
+    parsed = Template(template)
+    unknown = [name for name in parsed.get_identifiers() if name not in values]
     if unknown:
         known = listed(f"${name}" for name in values)
         similar = did_you_mean(unknown[:1], values)
         raise ValueError(f"The template has a field ${unknown[0]}; a letter has {known}.{similar}")
     try:
-        return asked.substitute(values)
+        return parsed.substitute(values)
     except ValueError as error:
         raise ValueError(f"The template cannot be read: {error}. Write $$ for a dollar sign.") from error
 
