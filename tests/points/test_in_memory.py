@@ -245,7 +245,7 @@ def test_gather_refuses_too_many_rows_in_their_numbers(make):
     points = make(np.zeros((2_000, 20)))
     assert isinstance(points, PointSet)
     assert points.gather(2_000).shape == (2_000, 20)
-    message = r"gather would bring 2,000 rows \(320\.0 kB\) to one machine; the limit is 1,999\. Raise local_rows if"
+    message = r"gather would load 2,000 rows \(320\.0 kB\) into this process; the limit is 1,999\. Raise local_rows to"
     with pytest.raises(ValueError, match=message):
         points.gather(1_999)
 

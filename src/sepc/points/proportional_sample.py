@@ -123,8 +123,8 @@ class RowCounts:
 
     Examples
     --------
-    >>> look = RowCounts(seed=0, limit=HIGHEST_HASH)
-    >>> look.map(np.array([[5.0], [7.0], [5.0]])).held.counts.tolist()
+    >>> counter = RowCounts(seed=0, limit=HIGHEST_HASH)
+    >>> counter.map(np.array([[5.0], [7.0], [5.0]])).held.counts.tolist()
     [1, 2]
     """
 
@@ -188,7 +188,7 @@ def _add_counts(
 
 @dataclass(frozen=True)
 class Room:
-    """How much a pass may remember of one class.
+    """How much a pass may keep in memory, per class.
 
     Attributes
     ----------
@@ -232,14 +232,14 @@ def sample_classes(
     """Draw about `n_wanted` rows in proportion to the classes, but at least `n_least` of each, or all it has.
 
     Of the copies of a row, the same share is kept as of all rows, to within one copy. This needs the numbers of copies:
-    of all distinct rows if there is room, otherwise of those with low hashes, which represent the others. Frequent rows
+    of all distinct rows if they fit, otherwise of those with low hashes, which represent the others. Frequent rows
     are counted regardless of their hashes, so that they are never in or out by chance. If a few thousand rows repeat
     often, but not often enough to count as frequent, among many more that do not, the sample is unbiased but has a
     higher variance than one of distinct rows.
 
-    Takes one pass if there is room for all rows, if a class has at most 8,192 distinct rows, or if rows rarely repeat.
-    Takes two if some rows are frequent among many others, or if rows have two or more copies on average and there is no
-    room for all distinct ones. Classes share passes as in `reduce_each`.
+    Takes one pass if all rows fit, if a class has at most 8,192 distinct rows, or if rows rarely repeat. Takes two if
+    some rows are frequent among many others, or if rows have two or more copies on average and the distinct ones do not
+    fit. Classes share passes as in `reduce_each`.
 
     Parameters
     ----------
@@ -263,13 +263,14 @@ def sample_classes(
     ((array([1., 2., 3.]), array([6, 3, 1])), 10.0)
     """
     draws = _draws(classes, n_wanted, seed, n_least, room)
-    looks = [draw.first_look() for draw in draws]
-    counts = reduce_each_with(classes, looks)
-    again = {i: look for i, draw in enumerate(draws) if (look := draw.second_look(looks[i], counts[i])) is not None}
+    counters = [draw.first_pass() for draw in draws]
+    counts = reduce_each_with(classes, counters)
+    passes = [draw.second_pass(*first) for draw, *first in zip(draws, counters, counts, strict=True)]
+    again = {i: counter for i, counter in enumerate(passes) if counter is not None}
     second = reduce_each_with([classes[i] for i in again], list(again.values()))
     for i, counted in zip(again, second, strict=True):
-        looks[i], counts[i] = again[i], counted
-    return [draw.sample(look, counted) for draw, look, counted in zip(draws, looks, counts, strict=True)]
+        counters[i], counts[i] = again[i], counted
+    return [draw.sample(counter, counted) for draw, counter, counted in zip(draws, counters, counts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -281,14 +282,14 @@ class _Draw:
     seed: int
     room: Room
 
-    def first_look(self) -> RowCounts:
+    def first_pass(self) -> RowCounts:
         n_held = self.room.n_held(self.n_wanted)
         if n_held >= self.n:
             return RowCounts(self.seed, HIGHEST_HASH)
         return RowCounts(self.seed, _hash_below(n_held / self.n), self.room.n_rows // 2, self.room.n_counters)
 
-    def second_look(self, first: RowCounts, counts: Counts) -> RowCounts | None:
-        """The second count that is needed, if any."""
+    def second_pass(self, first: RowCounts, counts: Counts) -> RowCounts | None:
+        """What to count in a second pass; None if none is needed."""
         if counts.held.counts.sum() == self.n:
             return None
         limit = highest = _highest(first, counts.held)
@@ -300,10 +301,10 @@ class _Draw:
         also = frequent[frequent > np.uint64(limit)]
         return RowCounts(self.seed, limit, also=also) if limit > highest or len(also) else None
 
-    def sample(self, look: RowCounts, counts: Counts) -> ClassSample:
+    def sample(self, counter: RowCounts, counts: Counts) -> ClassSample:
         held = counts.held
         is_frequent = held.counts > self._n_frequent
-        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
+        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(counter, held))))
         rows = np.repeat(held.rows, self._n_kept(held.counts), axis=0)
         return ClassSample(rows, self.n / max(1, len(rows)))
 
@@ -339,9 +340,9 @@ def _hash_below(share: float) -> int:
     return min(int(share * N_HASHES), HIGHEST_HASH)
 
 
-def _highest(look: RowCounts, held: CountedRows) -> int:
+def _highest(counter: RowCounts, held: CountedRows) -> int:
     """The hash up to which every row was counted."""
-    return max(look.limit, int(held.hashes[-1])) if look.n_least and len(held.hashes) else look.limit
+    return max(counter.limit, int(held.hashes[-1])) if counter.n_least and len(held.hashes) else counter.limit
 
 
 def _start(seed: int) -> float:
