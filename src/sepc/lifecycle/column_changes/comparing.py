@@ -28,7 +28,7 @@ LEVEL, LEAST_DISTANCE, LEAST_MOVE = 0.01, 0.1, 0.05
 FEWEST_ROWS = 20
 # A column is emptied if at least this share of its values is missing.
 EMPTY_SHARE = 0.95
-# A column with at least this share of missing values in training was effectively empty, so missing values are no change.
+# A column with at least this share of missing values in training was already empty, so missing values are no change.
 EMPTY_BEFORE = 0.9
 # The name of missing values among unseen categories.
 GAPS = "no value"
