@@ -265,8 +265,8 @@ def sample_classes(
     draws = _draws(classes, n_wanted, seed, n_least, room)
     counters = [draw.first_pass() for draw in draws]
     counts = reduce_each_with(classes, counters)
-    passes = [draw.second_pass(*first) for draw, *first in zip(draws, counters, counts, strict=True)]
-    again = {i: counter for i, counter in enumerate(passes) if counter is not None}
+    second_passes = [draw.second_pass(counters[i], counts[i]) for i, draw in enumerate(draws)]
+    again = {i: counter for i, counter in enumerate(second_passes) if counter is not None}
     second = reduce_each_with([classes[i] for i in again], list(again.values()))
     for i, counted in zip(again, second, strict=True):
         counters[i], counts[i] = again[i], counted
