@@ -187,7 +187,7 @@ def _add_counts(
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryLimits:
     """How much a pass may keep in memory, per class.
 
     Attributes
@@ -207,7 +207,7 @@ class Room:
         return max(self.n_rows, n_wanted + min((HELD_PER_WANTED - 1) * n_wanted, MOST_SPARE))
 
 
-ROOM = Room()
+MEMORY_LIMITS = MemoryLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ class ClassSample:
 
 
 def sample_classes(
-    classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, room: Room = ROOM
+    classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, limits: MemoryLimits = MEMORY_LIMITS
 ) -> list[ClassSample]:
     """Draw about `n_wanted` rows in proportion to the classes, but at least `n_least` of each, or all it has.
 
@@ -248,7 +248,7 @@ def sample_classes(
     seed : int
         A different seed draws different rows.
     n_least : int
-    room : Room
+    limits : MemoryLimits
 
     Returns
     -------
@@ -262,7 +262,7 @@ def sample_classes(
     >>> np.unique(sample.rows, return_counts=True), sample.weight
     ((array([1., 2., 3.]), array([6, 3, 1])), 10.0)
     """
-    draws = _draws(classes, n_wanted, seed, n_least, room)
+    draws = _draws(classes, n_wanted, seed, n_least, limits)
     counters = [draw.first_pass() for draw in draws]
     counts = reduce_each_with(classes, counters)
     second_passes = [draw.second_pass(counters[i], counts[i]) for i, draw in enumerate(draws)]
@@ -280,20 +280,20 @@ class _Draw:
     n: int
     n_wanted: int
     seed: int
-    room: Room
+    limits: MemoryLimits
 
     def first_pass(self) -> RowCounts:
-        n_held = self.room.n_held(self.n_wanted)
+        n_held = self.limits.n_held(self.n_wanted)
         if n_held >= self.n:
             return RowCounts(self.seed, HIGHEST_HASH)
-        return RowCounts(self.seed, _hash_below(n_held / self.n), self.room.n_rows // 2, self.room.n_counters)
+        return RowCounts(self.seed, _hash_below(n_held / self.n), self.limits.n_rows // 2, self.limits.n_counters)
 
     def second_pass(self, first: RowCounts, counts: Counts) -> RowCounts | None:
         """What to count in a second pass; None if none is needed."""
         if counts.held.counts.sum() == self.n:
             return None
         limit = highest = _highest(first, counts.held)
-        n_held = self.room.n_held(self.n_wanted)
+        n_held = self.limits.n_held(self.n_wanted)
         if len(counts.held.hashes) < n_held / 2:
             # The hash below which the wanted number of rows is expected, judging by the hashes seen.
             limit = max(limit, _hash_below(n_held * (highest / N_HASHES) / len(counts.held.hashes)))
@@ -311,7 +311,7 @@ class _Draw:
     @property
     def _n_frequent(self) -> float:
         """Rows with more copies than this are frequent."""
-        return 2 * self.n / self.room.n_counters
+        return 2 * self.n / self.limits.n_counters
 
     def _n_kept(self, counts: IntArray) -> IntArray:
         """How many copies of each row to keep: systematic sampling in the order of hashes, from a random start.
@@ -329,10 +329,10 @@ class _Draw:
         return np.minimum(np.diff(steps, prepend=0), counts)
 
 
-def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, room: Room) -> list[_Draw]:
+def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, limits: MemoryLimits) -> list[_Draw]:
     sizes = [points.n_points for points in classes]
     shares = [-(-n_wanted * n // max(1, sum(sizes))) for n in sizes]
-    return [_Draw(n, min(n, max(share, n_least)), seed, room) for n, share in zip(sizes, shares, strict=True)]
+    return [_Draw(n, min(n, max(share, n_least)), seed, limits) for n, share in zip(sizes, shares, strict=True)]
 
 
 def _hash_below(share: float) -> int:
