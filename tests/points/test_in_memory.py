@@ -253,7 +253,7 @@ def test_gather_refuses_too_many_rows_in_their_numbers(make):
 def test_gather_refuses_before_it_reads():
     source = MadeOnDemand(n_blocks=48, n_rows=1)
     points = BlockPoints(source, shapes=[(1_000_000, 20)] * 48)
-    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\) to one machine; the limit is 1,000,000\."):
+    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\) into this process; the limit is 1,000,000\."):
         points.gather(1_000_000)
     assert source.asked_for == []
 
