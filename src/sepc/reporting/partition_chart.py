@@ -114,7 +114,7 @@ def _places(
     picture: Picture,
     is_plain: bool,
 ) -> list[Markup]:
-    """A group for every region, with its rows, and its ellipses for when it is marked; large regions first."""
+    """A group for every region: its rows, and its ellipses, which show when it is selected; large regions first."""
     by_region: dict[int, list[Point]] = {region: [] for region in regions}
     for point in points:
         by_region.setdefault(point.region, []).append(point)

@@ -75,9 +75,9 @@ class RegionTable:
     rows : tuple of RegionRow
         Those with the most held-out rows, then with the most training rows.
     n_used : int
-        How many regions hold held-out rows.
+        How many regions contain held-out rows.
     outside : tuple of RegionRow
-        Places outside the regions with the most held-out rows, of `n_outside` that hold any.
+        The places outside the regions that have the most held-out rows, of `n_outside` that have any.
     n_outside : int
     n_rows, n_rows_outside : int
         All held-out rows, and those outside the regions.
