@@ -192,9 +192,7 @@ def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tupl
 
 def _draws_to_node(draws: dict[str, Any]) -> Node:
     if draws["bit_generator"] != "PCG64":
-        raise TypeError(
-            f"The state of a {draws['bit_generator']} generator cannot be saved; give random_state as a whole number."
-        )
+        raise TypeError(f"The generator {draws['bit_generator']} cannot be saved; give random_state as a whole number.")
     inner = {name: str(draws["state"][name]) for name in ("state", "inc")}
     return inner | {"has_uint32": draws["has_uint32"], "uinteger": draws["uinteger"]}
 
