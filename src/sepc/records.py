@@ -93,14 +93,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of strings, whose length is the size named by this letter."""
+    """A list of strings; `size` is the letter of the dimension that says how many there are, such as "d"."""
 
     size: str
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Distinct labels in order, whose number is the size named by this letter."""
+    """Distinct labels, sorted; `size` is the letter of the dimension that says how many there are, such as "C"."""
 
     size: str
 

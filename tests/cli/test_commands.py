@@ -189,7 +189,7 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
     save(SelectiveClassifier(FrozenEstimator(inner), 0.2).fit(wdbc[FEATURES], wdbc["target"]), tmp_path / "m.sepc")
     ran = run_here(capsys, "score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv")
     told = complaint(ran)
-    assert "wraps a model of another library, sklearn.linear_model._logistic.LogisticRegression," in told
+    assert "wraps a model from another library, sklearn.linear_model._logistic.LogisticRegression," in told
     assert "sepc.load(path, estimator=...)" in told
 
 
@@ -439,8 +439,8 @@ def test_warnings_are_one_line_each(write_csv, tmp_path, capsys):
     ran = run_here(capsys, *words)
     assert ran.code == 0
     assert ran.err == (
-        "sepc: warning: left out, because they are not usable as features: 'flat' (a constant). "
-        "To use one, give --use flat.\n"
+        "sepc: warning: columns left out, because they do not look usable as features: 'flat' (a constant). "
+        "To use one anyway, give --use flat.\n"
     )
     ran = run_here(capsys, *words, "--use", "flat")
     assert ran.err.startswith("sepc: warning: Feature 'flat' is constant")

@@ -71,7 +71,7 @@ def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
         return
     assert ran.code == 0, ran.err
     assert ran.out.startswith(SAID[name] if "without a label" in name else ROWS + SAID[name])
-    assert ran.err.startswith("sepc: warning: left out, because they are not usable as features:") == (
+    assert ran.err.startswith("sepc: warning: columns left out, because they do not look usable as features:") == (
         "; left out" in ran.out
     )
     assert ran.err.count("\n") == ("; left out" in ran.out)

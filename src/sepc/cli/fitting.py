@@ -187,7 +187,7 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
     new = np.setdiff1d(rows.y[held_out], known)
     if len(new):
         named = listed(map(shown, new), MOST_NAMES)
-        complain(f"warning: labels that only the last rows have, so that the model does not know them: {named}.")
+        complain(f"warning: labels that occur only in the held-out rows, so the model does not know them: {named}.")
     return kept, held_out
 
 
@@ -216,7 +216,8 @@ def warn_of_left_out(left_out: dict[str, str]) -> None:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         example = quoted(next(iter(left_out)))
         complain(
-            f"warning: left out, because they are not usable as features: {named}. To use one, give --use {example}."
+            f"warning: columns left out, because they do not look usable as features: {named}. "
+            f"To use one anyway, give --use {example}."
         )
 
 

@@ -84,7 +84,9 @@ class Part(NamedTuple):
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table with labels."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
-    parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; all others by default")
+    parser.add_argument(
+        "--features", type=names_in, metavar="A,B,C", help="columns to use as features; by default all but the target"
+    )
     parser.add_argument("--drop", type=names_in, default=[], metavar="A,B", help="columns to leave out")
     parser.add_argument(
         "--use",

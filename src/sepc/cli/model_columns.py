@@ -90,7 +90,7 @@ def main_classifier(model: Any) -> Any:
 
 
 def preparations_in(model: Any) -> Iterator[Any]:
-    """How each classifier inside a model turns a table into features; those that take plain numbers have none."""
+    """The `Preparation` of each classifier inside a model; classifiers that take plain numbers have none."""
     from sepc.estimators.unwrapping import unwrap
 
     classifier = unwrap(model).classifier

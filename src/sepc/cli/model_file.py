@@ -34,7 +34,7 @@ def load_model(path: str) -> Any:
         raise InputError(f"{path}: {error}") from error
     except ForeignModelError as error:
         raise InputError(
-            f"{path} wraps a model of another library, {error.kind}, which is not in the file; "
+            f"{path} wraps a model from another library, {error.kind}, which is not in the file; "
             f"use it from Python, with sepc.load(path, {error.argument}=...)."
         ) from error
 

@@ -51,7 +51,7 @@ class Column:
     seen : str
         What its values look like, with an example, if worth reporting.
     doubt : str
-        What to do if its type is in doubt.
+        What to do about its type, if that is in doubt; otherwise empty.
     """
 
     name: str = text()

@@ -162,7 +162,8 @@ def are_texts(name: str, categories: Categories, target: str) -> bool:
         if large:
             raise TypeError(
                 f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which "
-                "skip whole numbers from 2**53 on, so two categories could become one. Make the column text before fit."
+                "skip whole numbers from 2**53 on, so two categories could become one. Convert the column to text "
+                "before fitting."
             )
         return False
     texts = [str(value) for value in known]

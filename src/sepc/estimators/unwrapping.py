@@ -154,7 +154,7 @@ def fitted_names(model: Any) -> list[str] | None:
 
 
 def group_columns(model: Any) -> tuple[Any, ...]:
-    """The columns that define groups of promises, as names or positions; they need not be features."""
+    """The columns that define groups with their own promises, as names or positions; they need not be features."""
     unwrapped = unwrap(model)
     groups = None if unwrapped.before else getattr(unwrapped.classifier, "groups_", None)
     return () if groups is None else groups.by

@@ -1,4 +1,4 @@
-"""Describe a model file in a few lines, even if its JSON is malformed."""
+"""Describe a model file in a few lines, even if entries of its JSON are missing or have unexpected types."""
 
 from __future__ import annotations
 

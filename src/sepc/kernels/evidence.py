@@ -158,7 +158,7 @@ def _round(penalties: FloatArray) -> FloatArray:
 
 
 def _classes_examined(which: IntArray, n_classes: int) -> IntArray:
-    """The classes whose effective numbers are computed; of two classes, one is enough."""
+    """The classes to count effective weights for: one of two, and of very many a selection by size."""
     if n_classes == 2:
         return np.array([1])
     by_size = np.argsort(np.bincount(which, minlength=n_classes), kind="stable")

@@ -143,8 +143,8 @@ def _check(
     w = np.ones(len(classes)) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(given.shape) != 2 or classes.shape != given.shape[:1] or w.shape != given.shape[:1]:
         raise ValueError(
-            f"features of shape {given.shape} need a class and a weight for each row; "
-            f"which has shape {classes.shape}, weights {w.shape}."
+            f"`features` has shape {given.shape}, `which` {classes.shape} and `weights` {w.shape}; "
+            "give (n, P), (n,) and (n,)."
         )
     F: Columns = given if isinstance(given, SteppedColumns) else DenseColumns(given)
     if not (F.is_finite() and np.isfinite(w).all()):

@@ -79,7 +79,7 @@ def names_of(model: SEPModel) -> Names:
 
 
 def feature_name(model: SEPModel, j: int) -> str:
-    """The name of a feature as used in names and reasons."""
+    """The name of a feature, shortened if it is long, for reasons and for the names of regions."""
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 

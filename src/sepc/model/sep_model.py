@@ -306,6 +306,6 @@ def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Centers and isolated rows, the number of training rows at each, and the mean of all of these rows."""
+    """Centers and isolated rows, the number of training rows at each, and the mean of the former by the latter."""
     places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)

@@ -33,7 +33,7 @@ class Report(ShownAsCard):
         return "\n".join(lines(self.figures))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number as dictionaries, lists, text and numbers, ready for JSON."""
+        """The content of the report as nested dictionaries and lists, ready for JSON."""
         return self.figures.to_dict()
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:

@@ -27,7 +27,7 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
     if by is not None:
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
-            raise ValueError("With by, max_risk must be one number for all groups, not a mapping or Costs.")
+            raise ValueError("If `by` is given, max_risk must be one number for all groups, not a mapping or Costs.")
     elif parents is not None or one_threshold:
         raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
     check_shares({"max_risk" if label is None else f"max_risk[{label!r}]": risk for label, risk in risks.items()})

@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NamedTerms:
-    """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
+    """The terms of decisions, summed by column, with one sum for all ellipsoids and isolated rows: the place."""
 
     terms: Terms
     phrases: RowPhrases

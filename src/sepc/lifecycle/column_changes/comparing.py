@@ -51,7 +51,7 @@ def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnC
     ----------
     rows : ColumnRows or None
     n_windows : int, default=1
-        The number of windows that these rows were chosen among, which divides the level.
+        How many windows are tested, of which these rows are one; it divides the significance level (Bonferroni).
     """
     if rows is None or len(rows) < FEWEST_ROWS:
         return ()

@@ -121,8 +121,8 @@ def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
 def _have_alarm(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
     """Which rates of a kind already have an alarm.
 
-    Features over all rows count as raised after any alarm except those of columns. A column has one alarm, for missing
-    or for round values.
+    After any alarm other than one about a column, the rates of features over all rows count as having one too. A column
+    gets at most one alarm, either for missing or for round values.
     """
     of_columns = {alarm.moved[0].name for alarm in state.alarms if alarm.kind in COLUMN_KINDS}
     if kind in COLUMN_KINDS:
@@ -192,9 +192,10 @@ def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
 
 
 def all_evidence(state: MonitorState, watched: MonitoredRates) -> dict[str, FloatArray]:
-    """For each kind, the largest log evidence of each region over all rows, before any correction.
+    """For each kind of rate, the largest log evidence in each region so far, not corrected for the number of rates.
 
-    The last two entries are those of combinations unseen in training, and of all rows together.
+    The last two entries are for combinations unseen in training and for all rows together. NaN if a region has no rate
+    of this kind.
     """
     largest = {}
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions

@@ -49,7 +49,7 @@ class BandLabels(ShownOnOneLine):
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Result, ShownAsCard):
-    """A proved error rate: among rows of at least this trust, at most `max_risk` are wrong.
+    """A certified bound on the error rate: of rows with at least this trust, a share of at most `max_risk` is wrong.
 
     `summary` states it in words, `to_frame` is a table of the labels by trust, `plot` a picture, and `to_html` a page.
 

@@ -164,7 +164,7 @@ def _review_from(reader: Reader, evidence: Evidence | None, model: SEPModel | No
 
 def _regions_from(reader: Reader, n: int, model: SEPModel | None) -> RowRegions:
     if model is None:
-        raise reader.wrong("has regions, but its queue saw none")
+        raise reader.wrong("has regions, but its queue has none")
     n_regions = len(model.table.counts) + model.n_places
     numbers = reader.ints("region", n, low=-1, below=n_regions)
     return RowRegions.of(numbers, reader.floats("region_share", n, low=0.0, high=1.0), model)

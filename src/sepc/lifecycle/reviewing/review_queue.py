@@ -226,7 +226,9 @@ class ReviewQueue(SharedState, ShownAsCard):
         if known is None and 0 < review.number <= self._n_chosen:
             raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
         if known is None or not np.array_equal(known.positions, review.positions):
-            raise ValueError(f"Review {review.number} is not one of this queue; its open reviews are in reviews_.")
+            raise ValueError(
+                f"Review {review.number} is not a review of this queue; those still open are in `reviews_`."
+            )
 
     @synchronized
     def certificate(self) -> Certificate:
