@@ -9,9 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
 from sepc.columns.categories import Categories, category
-from sepc.columns.preparation import DAYS_A_YEAR, Preparation, origin_of
+from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.estimators.editable import Editable
 from sepc.estimators.sep.fitted import FittedEllipsoids
 from sepc.estimators.sep.regions import Regions
@@ -206,18 +205,19 @@ class _Editing:
 
     def _with_curve(self, edit: Edit, j: int) -> Weights:
         display = self._usual.displays[j]
-        if display.kind is FeatureKind.CATEGORY or origin_of(self.model.feature_names[j]) in self._category_columns:
+        if self.model.feature_names[j] in self._category_features:
             raise ValueError(f"{shown(edit.feature)} is a column of categories; edit them one by one, Edit.set_level.")
         scale, shift = self.model.scale[j], self.model.shift[j]
-        low, high = ((_number(edit, end, display.kind) - shift) / scale for end in (_low(edit), _high(edit)))
+        low, high = ((end - shift) / scale for end in _range(edit, display.kind))
+        if display.kind is not FeatureKind.DATE:
+            # A step includes its knot, so that of the last number of the range begins just after it.
+            high = float(np.nextafter(high, np.inf))
         rows = (self._usual.overall[j] - shift) / scale
-        # A step includes its knot, so the range ends at the next number after its last.
-        high = float(np.nextafter(high, np.inf))
         every = curves_of_classes(self.weights, j)
         if edit.label is None:
-            return with_curves(self.weights, j, edit_curves(every, edit, float(low), high, rows))
+            return with_curves(self.weights, j, edit_curves(every, edit, low, high, rows))
         label = self._position(edit.label)
-        edited = edit_curves(contrast_of(every, label), edit, float(low), high, rows)
+        edited = edit_curves(contrast_of(every, label), edit, low, high, rows)
         return with_curves(self.weights, j, put_contrast(every, label, edited))
 
     def _position(self, label: Any) -> int:
@@ -237,11 +237,11 @@ class _Editing:
         return self.preparation.categories[self.preparation.features[feature][0]]
 
     @property
-    def _category_columns(self) -> set[str]:
+    def _category_features(self) -> set[str]:
+        """The names of features that encode categories."""
         if self.preparation is None:
             return set()
-        origins = {name: column for column, name in self.preparation.features}
-        return {name for name, column in origins.items() if column in self.preparation.categories}
+        return {name for column, name in self.preparation.features if column in self.preparation.categories}
 
     @property
     def _usual(self) -> TrainingSummary:
@@ -249,21 +249,18 @@ class _Editing:
         return self.model.usual
 
 
-def _low(edit: Edit) -> Any:
-    return -np.inf if edit.low is None else edit.low
+def _range(edit: Edit, kind: FeatureKind) -> tuple[float, float]:
+    """The ends of a range as numbers; dates are days since 1970, and the range ends before the day after its last."""
+    is_date = kind is FeatureKind.DATE
+    for end in (edit.low, edit.high):
+        if end is not None and isinstance(end, str) is not is_date:
+            wanted = "dates, such as '2026-05-04'" if is_date else "numbers"
+            raise ValueError(f"The range of {shown(edit.feature)} must be given as {wanted}; it has {end!r}.")
+    low = -np.inf if edit.low is None else _days(edit.low) if is_date else float(edit.low)
+    if edit.high is None:
+        return low, np.inf
+    return low, _days(edit.high) + 1.0 if is_date else float(edit.high)
 
 
-def _high(edit: Edit) -> Any:
-    return np.inf if edit.high is None else edit.high
-
-
-def _number(edit: Edit, end: Any, kind: FeatureKind) -> FloatArray | IntArray | float:
-    """An end of a range as a number; dates are days since 1970."""
-    if isinstance(end, str) is (kind is FeatureKind.DATE) or np.isinf(end):
-        return (
-            float((np.datetime64(end) - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
-            if isinstance(end, str)
-            else end
-        )
-    wanted = "dates, such as '2026-05-04'" if kind is FeatureKind.DATE else "numbers"
-    raise ValueError(f"The range of {shown(edit.feature)} must be given as {wanted}; it has {end!r}.")
+def _days(day: str) -> float:
+    return float((np.datetime64(day) - np.datetime64(0, "D")) / np.timedelta64(1, "D"))

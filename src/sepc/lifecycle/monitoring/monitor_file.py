@@ -54,7 +54,8 @@ def fingerprint_of(models: Sequence[SEPModel]) -> str:
         shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
         if model.edits is not None:
             shapes |= {f"weights/{name}": array for name, array in vars(model.weights).items() if name in EDITED}
-            shapes |= {"fixed": model.edits.fixed, "typical": model.edits.typical}
+            table |= {"fixed": model.edits.fixed}
+            shapes |= {"typical": model.edits.typical}
         arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
     return digest(arrays, {})
 
