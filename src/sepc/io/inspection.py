@@ -15,7 +15,7 @@ from sepc.wording import name_of
 # The most classes and features to name, and the most parameters; no estimator has more.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
-LOST_PROMISE = "none: the model was edited after its promise was made"
+LOST_PROMISE = "no promise holds: the model was edited after it was made"
 # The most edits to list.
 MOST_EDITS = 100
 
