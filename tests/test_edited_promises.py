@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zoo import fitted_once
 
 import sepc
+import sepc.sql
 from sepc import Edit, SelectiveClassifier, SEPClassifier
 from sepc.cli.entry import main
 from sepc.estimators.selective.lost_promise import LOST
@@ -166,7 +167,7 @@ def test_commands(tmp_path, capsys, as_json):
 
 def test_sql():
     for dialect in ("duckdb", "postgres", "sqlite", "spark"):
-        statement = __import__("sepc.sql").sql.export(edited(), dialect, "t")
+        statement = sepc.sql.export(edited(), dialect, "t")
         assert_no_promise(statement)
         assert f"-- Edited: {WHAT}" in statement
     connection = sqlite3.connect(":memory:")

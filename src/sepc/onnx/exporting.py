@@ -110,7 +110,7 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     model, min_trust = exported.model, float(exported.decider.min_trust)
     preparation = exported.decider.preparation_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
-    rows, codes = with_typical(graph, model, rows, codes)
+    rows, codes = _with_typical(graph, model, rows, codes)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     geometry = Geometry.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
@@ -132,7 +132,7 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     return values
 
 
-def with_typical(graph: Graph, model: SEPModel, rows: Value, codes: Value | None) -> tuple[Value, Value | None]:
+def _with_typical(graph: Graph, model: SEPModel, rows: Value, codes: Value | None) -> tuple[Value, Value | None]:
     """The rows and codes with the typical values of columns that an edit dropped."""
     edits, d = model.edits, len(model.shift)
     if edits is None or len(edits.fixed) == 0:
