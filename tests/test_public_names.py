@@ -31,7 +31,7 @@ def test_the_top_level_is_what_most_people_need():
         "StratifiedClassifier",
         "TrustedClassifier",
     ]
-    decisions = ["Cause", "Costs", "Decision", "Decisions", "decide"]
+    decisions = ["Cause", "Costs", "Decision", "Decisions", "Edit", "decide"]
     results = [
         "Landscape",
         "Recourse",

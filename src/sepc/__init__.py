@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sepc.landscape.landscape import Landscape
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
+    from sepc.model.edits import Edit
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
     from sepc.reporting.card import model_card
@@ -40,6 +41,7 @@ _HOME = {
     "Costs": "sepc.estimators.selective.costs",
     "Decision": "sepc.decisions.decisions",
     "Decisions": "sepc.decisions.decisions",
+    "Edit": "sepc.model.edits",
     "FlatSetWarning": "sepc.errors",
     "ForeignModelError": "sepc.errors",
     "FormatError": "sepc.errors",
@@ -74,6 +76,7 @@ __all__ = [
     "Costs",
     "Decision",
     "Decisions",
+    "Edit",
     "FlatSetWarning",
     "ForeignModelError",
     "FormatError",

@@ -25,7 +25,7 @@ from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.inner_models import InnerModels
-from sepc.io.inspection import Inspection
+from sepc.io.inspection import Inspection, without_lost_promises
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
 
@@ -197,4 +197,5 @@ def inspect(path: str | Path) -> Inspection:
     arrays, content = decode(read_bytes(path))
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    return Inspection(FORMAT, reader.text("library"), reader.part("model").node, len(arrays), n_bytes)
+    model = without_lost_promises(reader.part("model").node)
+    return Inspection(FORMAT, reader.text("library"), model, len(arrays), n_bytes)

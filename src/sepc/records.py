@@ -113,6 +113,11 @@ class Lists:
 
 
 @dataclass(frozen=True)
+class Simple:
+    """A number, a label or category, or None, which is null in a file."""
+
+
+@dataclass(frozen=True)
 class Part:
     """Another record.
 
@@ -143,7 +148,7 @@ class Given:
     """Not stored in files: taken from the enclosing record, or passed in when the record is read."""
 
 
-Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Part | Parts | Given
+Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Simple | Part | Parts | Given
 
 
 def _declare(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
@@ -205,6 +210,11 @@ def lists(*shape: str) -> Any:
     return _declare(Lists(shape))
 
 
+def simple() -> Any:
+    """A number, a label or category, or None."""
+    return _declare(Simple())
+
+
 def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
     """Another record; if absent, the field has its default."""
     return _declare(Part(kind, is_inline, has_node), default=default)
@@ -222,7 +232,23 @@ def given(*, default: Any = MISSING) -> Any:
 
 @dataclass_transform(
     frozen_default=True,
-    field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, lists, part, parts, given),
+    field_specifiers=(
+        floats,
+        ints,
+        counts,
+        bools,
+        number,
+        whole,
+        flag,
+        text,
+        texts,
+        labels,
+        lists,
+        simple,
+        part,
+        parts,
+        given,
+    ),
 )
 def record(kind: type[Kind]) -> type[Kind]:
     """Turn a class into a record; adds `==` unless fields hold arrays, and a `repr` if it has none."""

@@ -89,7 +89,21 @@ def run(options: argparse.Namespace) -> None:
             counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
-        say(options, _words(counts, options.output), counts | {"output": options.output})
+        remarks = _remarks(estimator)
+        text = "\n".join([_words(counts, options.output), *remarks])
+        say(options, text, counts | {"output": options.output} | ({"remarks": remarks} if remarks else {}))
+
+
+def _remarks(estimator: Any) -> list[str]:
+    """What is to be said of an edited model; nothing for others."""
+    from sepc.estimators.editable import edits_in
+    from sepc.estimators.selective.lost_promise import has_lost_promise
+    from sepc.model.edits import count_of_edits
+    from sepc.reporting.facts import promise_of
+
+    edits = edits_in(estimator)
+    said = [f"Edited model: {count_of_edits(edits)}; sepc inspect lists them."] if edits else []
+    return [*said, *promise_of(estimator)] if has_lost_promise(estimator) else said
 
 
 def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:

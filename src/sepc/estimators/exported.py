@@ -16,8 +16,10 @@ from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import LARGEST_EXACT
+from sepc.estimators.editable import edits_in
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.lost_promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted.estimator import TrustedClassifier
@@ -46,6 +48,8 @@ class Exported:
         Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
     classes : array
         The labels that have a probability; a `SelectiveClassifier` may have more than the classifier inside.
+    is_lost : bool
+        Whether the promise was lost because the model was edited; no label is accepted then.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Exported:
     thresholds: FloatArray
     is_promised: bool
     classes: NDArray[Any]
+    is_lost: bool = False
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
@@ -75,12 +80,19 @@ class Exported:
             )
         by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
         thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
-        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
+        is_lost = is_promised and model.lost_promise_ is not None
+        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_, is_lost)
 
     @cached_property
     def model(self) -> SEPModel:
         """The arrays that decide; their time-of-year curves do not depend on how a platform rounds."""
         return replace(self.decider.model_, weights=self.weights)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the exported model must know: its edits, and that they cost it its promise."""
+        edits = tuple(f"Edited: {edit}." for edit in edits_in(self.decider))
+        return (*edits, LOST) if self.is_lost else edits
 
     @cached_property
     def weights(self) -> Weights:

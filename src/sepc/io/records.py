@@ -25,6 +25,7 @@ from sepc.records import (
     Number,
     Part,
     Parts,
+    Simple,
     Text,
     Texts,
     Whole,
@@ -49,6 +50,8 @@ def record_to_node(record: Any, writer: Writer) -> Node:
                 node[name] = list(value)
             case Lists(shape):
                 node[name] = _in_lists(value, len(shape))
+            case Simple():
+                node[name] = simple_value(value)
             case Parts():
                 node[name] = [record_to_node(each, writer.under(f"{name}/{i}")) for i, each in enumerate(value)]
             case Part(has_node=False):
@@ -119,6 +122,10 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
             return _check_size(reader.texts(name), size, name, reader, sizes)
         case Lists(shape):
             return _in_tuples(reader.value(name, list), shape, name, reader, sizes)
+        case Simple():
+            if not isinstance(reader.node, dict) or name not in reader.node:
+                raise reader.wrong(f"has no {name}")
+            return read_simple_value(reader.node[name], reader)
         case Number(low, high, or_infinite):
             return math.inf if or_infinite and not reader.has(name) else reader.number(name, low, high)
         case Whole(low, below):

@@ -180,6 +180,7 @@ def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[Floa
 
 def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The probabilities of `judge_any`, without computing anything else."""
+    rows = model.with_typical(rows)
     if model.weights is None or _have_gaps(model, rows):
         return judge_any(model, rows, 0.0)[1].probabilities
     return weighted_probabilities(model, rows)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.model.edits import Edits, count_of_edits
 from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
 from sepc.model.nearest import Places, prepare_places
@@ -19,7 +20,21 @@ from sepc.model.signature_table import SignatureTable
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
-from sepc.records import bools, counts, flag, floats, ints, labels, number, part, record, size_in_bytes, text, texts
+from sepc.records import (
+    bools,
+    counts,
+    flag,
+    floats,
+    given,
+    ints,
+    labels,
+    number,
+    part,
+    record,
+    size_in_bytes,
+    text,
+    texts,
+)
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
@@ -78,6 +93,8 @@ class SEPModel(ShownAsCard):
         What is usual among training rows, for names and reasons; every fitted model has it.
     seen_rows : SeenRows or None
         Hashes of some training rows, to detect them among supposedly new ones; every fitted model has them.
+    edits : Edits or None
+        What experts changed in the weights, and the weights before; `weights` are those after all edits.
     """
 
     classes: NDArray[Any] = labels("C")
@@ -99,6 +116,7 @@ class SEPModel(ShownAsCard):
     row_kinds: ImputationMixture | None = part(ImputationMixture, default=None)
     usual: TrainingSummary | None = part(TrainingSummary, default=None)
     seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
+    edits: Edits | None = given(default=None)
 
     def flaw(self) -> str | None:
         """What is wrong with the model, if anything: something that `fit` never produces."""
@@ -214,6 +232,14 @@ class SEPModel(ShownAsCard):
             moved /= self.scale
         return moved
 
+    def with_typical(self, rows: FloatArray) -> FloatArray:
+        """The rows with the typical value in every column that an edit dropped; the same array if there are none."""
+        if self.edits is None or len(self.edits.fixed) == 0:
+            return rows
+        fixed = rows.copy()
+        fixed[:, self.edits.fixed] = self.edits.typical
+        return fixed
+
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features."""
         with np.errstate(over="ignore"):
@@ -233,13 +259,15 @@ class SEPModel(ShownAsCard):
 
     def _card(self) -> Card:
         isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""
-        facts = (
+        facts: tuple[tuple[str, str], ...] = (
             ("training rows", with_counts(self.classes, self.class_counts)),
             ("ellipsoids", f"{self.n_ellipsoids:,}{isolated}"),
             ("regions", f"{self.table.n_regions:,} with training rows"),
             ("trust", f"by {self.trust}"),
             ("size", f"{self.n_bytes:,} bytes"),
         )
+        if self.edits is not None:
+            facts = (*facts, ("edited", count_of_edits(self.edits.made)))
         classes = counted(len(self.classes), "class", "classes")
         return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)
 

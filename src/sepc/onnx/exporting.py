@@ -117,6 +117,7 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     model, min_trust = exported.model, float(exported.decider.min_trust)
     preparation = exported.decider.preparation_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
+    rows, codes = _with_typical(graph, model, rows, codes)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     geometry = Geometry.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
@@ -136,6 +137,19 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     why = graph("Where", has_gaps, np.int64(Cause.MISSING), np.int64(Cause.UNSEEN))
     values["cause"] = graph("Where", is_bad, why, values["cause"])
     return values
+
+
+def _with_typical(graph: Graph, model: SEPModel, rows: Value, codes: Value | None) -> tuple[Value, Value | None]:
+    """The rows and codes with the typical values of columns that an edit dropped."""
+    edits, d = model.edits, len(model.shift)
+    if edits is None or len(edits.fixed) == 0:
+        return rows, codes
+    is_fixed, values = np.zeros(d + model.n_codes, dtype=bool), np.zeros(d + model.n_codes)
+    is_fixed[edits.fixed], values[edits.fixed] = True, edits.typical
+    rows = graph("Where", is_fixed[:d], values[:d], rows)
+    if codes is None or not is_fixed[d:].any():
+        return rows, codes
+    return rows, graph("Where", is_fixed[d:, np.newaxis], values[d:, np.newaxis].astype(np.int64), codes)
 
 
 def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:

@@ -19,6 +19,7 @@ from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
 from sepc.kernels.threads import single_threaded
+from sepc.model.edits import DROP_FEATURE
 from sepc.plain_values import plain
 from sepc.recourses.answers import Answer, changes_of
 from sepc.recourses.finding import find
@@ -187,7 +188,7 @@ def recourse(
     _check_label(decisions, to)
     decision = decisions[0]
     asked = Row(partition.model, partition.rows[0], preparation_of(model))
-    given = given_limits(asked, cost, fixed, bounds, direction)
+    given = given_limits(asked, cost, (*fixed, *_dropped(partition)), bounds, direction)
     search = _AnswerSearch(model, X, given, to, min_trust)
     is_trusted = decision.accepted if min_trust is None else decision.trust >= min_trust
     if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
@@ -297,6 +298,12 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
         names = [partition.model.feature_names[j] for j in np.flatnonzero(partition.missing[0])]
         raise ValueError(f"Missing values: {listed(map(shown, names), MOST_NAMES)}. Recourse needs a complete row.")
     return partition
+
+
+def _dropped(partition: SEPDecisions) -> list[str]:
+    """Columns that an edit of the model dropped: to change them would change nothing."""
+    edits = () if partition.model.edits is None else partition.model.edits.made
+    return [str(edit.feature) for edit in edits if edit.kind == DROP_FEATURE]
 
 
 def _check_label(decisions: Decisions, to: Any) -> None:

@@ -24,7 +24,7 @@ from sepc.sql.locating import Geometry, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
 from sepc.sql.terms import RUNNER_UP, add_terms
 from sepc.sql.weights import add_labels
-from sepc.wording import listed, name_of, shown
+from sepc.wording import listed, name_of, shown, visible
 
 
 def export(
@@ -94,14 +94,21 @@ def export(
     columns = given_columns(exported)
     _check_names(columns, prefix, dialect)
     query = Query(target, prefix, _table(target, table))
-    features, codes = add_features(query, columns)
+    edits = arrays.edits
+    typical = {} if edits is None else dict(zip(edits.fixed.tolist(), edits.typical.tolist(), strict=True))
+    features, codes = add_features(query, columns, typical)
     geometry = add_places(query, arrays, features)
     _add_regions(query, arrays, geometry)
     add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
     added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
-    comments = text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
+    comments = _remarks(exported) + text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
     return comments + query.finish(_outputs(query, exported, added))
+
+
+def _remarks(exported: Exported) -> SQL:
+    """Comments on edits of the model."""
+    return "".join(f"-- {visible(remark)}\n" for remark in exported.remarks)
 
 
 def _term_comments(model: SEPModel, prefix: str) -> SQL:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
 from sepc.decisions.decisions import Decisions
+from sepc.estimators.editable import Editable
 from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.decisions import RepairedDecisions, RepairedParts
 from sepc.estimators.repaired.partition import HasRegions, partition_decisions, partition_of
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.wrapping import Wrapper
+from sepc.model.edits import Edit
 
 NEW_PROMISE = (
     "The promise of the SelectiveClassifier was about the previous labels and no longer holds. Make a new one on "
@@ -25,7 +29,7 @@ NEW_PROMISE = (
 )
 
 
-class RepairedClassifier(Wrapper[RepairedDecisions]):
+class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
     """A fitted classifier in which some regions have a new model of their own.
 
     Made by `sepc.lifecycle.repair`. Decisions in all other regions are those of the original classifier, bit for bit.
@@ -46,6 +50,9 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         What was tried, as a `Change` for each region; `summary` puts it in words.
     lost_promise_ : bool
         Whether the classifier was inside a `SelectiveClassifier`, whose promise no longer holds.
+    edits_ : tuple of Edit
+        What experts changed in the model, with `edited`. Edits of columns also hold in the models of repaired regions,
+        as far as these know the label; edits of ellipsoids do not, since these models have ellipsoids of their own.
     regions_ : Regions
         Those of the partition.
     classes_, n_features_in_, feature_names_in_
@@ -95,6 +102,18 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         """
         self.check_parameters()
         return self._set(clone(self.estimator).fit(X, y), {}, ())
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, which are signed."""
+        edited = copy(self)
+        edited.estimator_ = self.estimator_.with_edits(edits)
+        # A model that several regions share stays one model.
+        models = {
+            id(model): model.with_edits(edits_for_region(edits, model.model_)) for model in self.repaired_.values()
+        }
+        edited.repaired_ = {region: models[id(model)] for region, model in self.repaired_.items()}
+        edited.regions_ = partition_of(edited.estimator_).regions_
+        return edited
 
     def _decide(self, X: Any) -> RepairedDecisions:
         outer: Decisions = self.estimator_.decide(X)

@@ -26,6 +26,7 @@ from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, column
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
+from sepc.estimators.selective.lost_promise import LOST, EditablePromise
 from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
@@ -35,7 +36,7 @@ from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
 
 
-class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
+class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecisions]):
     """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
     The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
@@ -101,6 +102,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         With `X_target`: the regions covered, and the outcome of checking the assumption.
     confidence_ : float
         The `confidence` of the promise when `fit` was called.
+    lost_promise_ : LostPromise or None
+        After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
 
     Notes
     -----
@@ -193,7 +196,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
-        for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
+        for stale in {"lost_promise_", "mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
         self.confidence_ = self.confidence
         self.n_calibration_ = len(labels)
@@ -298,7 +301,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
         thresholds = np.full(len(decided), np.inf)
-        lack = np.full(len(decided), Lack.TRUST)
+        lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
         if self.groups_ is None or keys is None:
             for label, control in self.controls_.items():
                 # Groups that share a threshold need not be distinguished.
@@ -320,6 +323,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def summary(self) -> str:
         """The promises in words: a sentence for each one, or why it cannot be made."""
         check_is_fitted(self)
+        if self.lost_promise_ is not None:
+            return LOST
         unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
         return promise_in_words(
             self.controls_, self.confidence_, self.groups_, self.shift_, self.max_risk, self.classes_, unknown

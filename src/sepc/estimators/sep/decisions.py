@@ -58,6 +58,8 @@ class SEPDecisions(Decisions):
         How columns become features; None if all of them are numbers.
     counts_label : array
         The label that the counts alone would give; rows where it differs from `label` are worth checking.
+    dropped : (n, F) array
+        The given values of columns that an edit of the model dropped; `rows` have their typical values instead.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -71,6 +73,7 @@ class SEPDecisions(Decisions):
     notes: NDArray[Any]
     missing: BoolArray
     empty: BoolArray
+    dropped: FloatArray
     preparation: Preparation | None = field(default=None, metadata=SHARED)
 
     @classmethod
@@ -84,6 +87,8 @@ class SEPDecisions(Decisions):
         preparation: Preparation | None = None,
     ) -> Self:
         """Decide on rows given in the user's own features."""
+        dropped = rows[:, [] if model.edits is None else model.edits.fixed]
+        rows = model.with_typical(rows)
         complete, judged = judge_any(model, rows, min_trust)
         cause = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
@@ -95,6 +100,7 @@ class SEPDecisions(Decisions):
             missing=np.isnan(rows[:, : len(model.shift)]),
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
             empty=np.zeros((len(rows), 0), dtype=bool) if empty is None else empty,
+            dropped=dropped,
             preparation=preparation,
             **vars(judged) | {"cause": cause},
         )
@@ -110,6 +116,15 @@ class SEPDecisions(Decisions):
         given = self.rows.copy()
         given[:, : self.missing.shape[1]][self.missing] = np.nan
         return given
+
+    @property
+    def watched_rows(self) -> FloatArray:
+        """The rows with the given values of dropped columns, where there are any: what to compare with training."""
+        if self.dropped.shape[1] == 0 or self.model.edits is None:
+            return self.rows
+        rows, fixed = self.rows.copy(), self.model.edits.fixed
+        rows[:, fixed] = np.where(np.isnan(self.dropped), rows[:, fixed], self.dropped)
+        return rows
 
     def _single(self) -> SEPDecision:
         """The only decision, as single values."""

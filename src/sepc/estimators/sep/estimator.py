@@ -20,6 +20,7 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.editing import EditableModel
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories, sample_rows
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
@@ -41,7 +42,7 @@ from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.wording import MOST_NAMES, listed, shown
 
 
-class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, EditableModel, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -111,6 +112,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     feature_importances_ : array
         How much each column matters: the mean absolute term in log-odds; with weights only.
+    edits_ : tuple of Edit
+        What experts changed in the model, with `edited`.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -282,7 +285,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
         if (preparation := self.preparation_) is not None:
-            notes, empty = preparation.notes_on(X, rows), preparation.empty_in(X, rows)
+            used = self.model_.with_typical(rows)
+            notes, empty = preparation.notes_on(X, used), preparation.empty_in(X, used)
             return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
         # A copy, since causes and reasons are computed from these rows later, when `X` may have changed.
         return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)

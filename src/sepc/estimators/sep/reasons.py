@@ -16,6 +16,7 @@ from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import RowPhrases, gauges_of, missing_columns
 from sepc.estimators.sep.separating_features import separating_features, unusual_features
+from sepc.model.edits import names_of_edits
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
@@ -58,12 +59,13 @@ class SEPReasons:
 
     def _reason(self, i: int) -> Reason:
         decisions = self.decisions
-        head = f"{shown(decisions.label[i])} with trust {decimal(decisions.trust[i])}"
+        head = f"{shown(decisions.label[i])} with trust {decimal(decisions.trust[i])}{edited_mark(decisions.model)}"
         sentences = (
             self.place_sentence(i, head),
             *self.about_gaps(i),
             *self._disagreement(i),
             *self.about_features(i),
+            *about_edits(decisions.model),
         )
         return Reason(sentences, f"{head}{self._line(i)}.")
 
@@ -300,7 +302,12 @@ class SEPReasons:
         """Which columns are known, at their first features."""
         missing, phrases = self.decisions.missing, self._phrases
         assert phrases is not None
-        return known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        known = known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        edits = self.decisions.model.edits
+        if edits is not None:
+            # The value that a row has in a dropped column is not its own.
+            known[:, edits.fixed[edits.fixed < known.shape[1]]] = False
+        return known
 
     @cached_property
     def _gauges(self) -> Any:
@@ -311,6 +318,16 @@ class SEPReasons:
     def _group_counts(self) -> IntArray:
         model = self.decisions.model
         return np.asarray(model.counts_at(np.arange(model.n_ellipsoids)))
+
+
+def edited_mark(model: SEPModel) -> str:
+    """What the heading of a reason adds if the model was edited."""
+    return "" if model.edits is None else " (edited model)"
+
+
+def about_edits(model: SEPModel) -> list[Sentence]:
+    """What experts edited in the model, in a sentence that is never dropped; empty if nothing."""
+    return [] if model.edits is None else [Sentence(f"Experts edited {names_of_edits(model.edits.made)}.")]
 
 
 def _features_in_lengths(lead: str, features: Sequence[int], describe: Callable[[int, int], str]) -> list[Sentence]:

@@ -15,7 +15,7 @@ from sepc.decisions.deferred import defer
 from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import SEPReasons
+from sepc.estimators.sep.reasons import SEPReasons, about_edits, edited_mark
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -97,6 +97,7 @@ class TrustedDecisions(Decisions):
 
     def _reason(self, i: int, partition: SEPReasons) -> Reason:
         head = f"{shown(self.label[i])} by {self.model.base} with trust {decimal(self.trust[i])}"
+        head += edited_mark(self.partition.model)
         sure = "" if np.isnan(self.base_trust[i]) else f" (itself {percent(self.base_trust[i])} sure)"
         opinion = self._opinion_of_the_partition(i)
         sentences = (
@@ -104,6 +105,7 @@ class TrustedDecisions(Decisions):
             Sentence(opinion),
             *partition.about_gaps(i),
             *partition.about_features(i, by=self.model.base),
+            *about_edits(self.partition.model),
         )
         return Reason(sentences, f"{head}. {opinion}")
 

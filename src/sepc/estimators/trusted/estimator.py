@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -20,16 +22,18 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
 from sepc.estimators.checks import check_labels, check_probability
+from sepc.estimators.editable import Editable
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel, learn, signals
 from sepc.estimators.unwrapping import classifier_name
 from sepc.estimators.wrapping import LabelPreservingWrapper
+from sepc.model.edits import Edit
 from sepc.statistics.splits import stratified_folds
 
 
-class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
+class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted alongside the classifier on the same rows. By cross-fitting, a logistic
@@ -70,6 +74,8 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         The classifier's labels.
     model_ : TrustModel
         Everything that trust is computed from.
+    edits_ : tuple of Edit
+        What experts changed in the partition, with `edited`. Labels are the classifier's and do not change; trust does.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -143,6 +149,13 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         calibration = learn(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
         return self
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model whose partition has exactly these edits, which are signed."""
+        edited = copy(self)
+        edited.partition_ = self.partition_.with_edits(edits)
+        edited.model_ = replace(self.model_, partition=edited.partition_.model_)
+        return edited
 
     def _decide(self, X: Any) -> TrustedDecisions:
         partition = _TransformedPartition(

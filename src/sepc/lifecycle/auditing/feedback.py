@@ -84,7 +84,7 @@ def _warn_of_training_rows(decisions: Decisions) -> None:
     if partition is None or partition.model.seen_rows is None or partition.model.usual is None:
         return
     seen = partition.model.seen_rows
-    n_again = seen.n_again(partition.rows, partition.model.usual.displays)
+    n_again = seen.n_again(partition.watched_rows, partition.model.usual.displays)
     if n_again:
         warnings.warn(
             f"Training rows are among the {len(decisions):,} rows of feedback: {n_again:,} of the {len(seen.hashes):,} "

@@ -90,14 +90,15 @@ def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None
     if partition is None or partition.model.usual is None:
         return None
     usual, d = partition.model.usual, len(partition.model.shift)
-    features = usual.in_own_units(partition.features)
-    codes = partition.rows[:, d:].astype(np.int64)
+    rows = partition.watched_rows
+    features = usual.in_own_units(rows[:, :d])
+    codes = rows[:, d:].astype(np.int64)
     empty = partition.empty if partition.empty.shape == codes.shape else np.zeros(codes.shape, dtype=bool)
     return ColumnRows(
         usual=usual,
         class_counts=partition.model.class_counts,
         names=partition.model.feature_names,
-        features=partition.features if features is None else features,
+        features=rows[:, :d] if features is None else features,
         missing=partition.missing,
         codes=np.where(empty, -1, codes),
         unseen=_unseen_names(partition, X, np.where(empty, -1, codes)),

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
+from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.rules import labels_of
 from sepc.points.row_hash import row_hashes
@@ -88,7 +89,8 @@ class RegionModelFitter:
     Attributes
     ----------
     partition : SEPClassifier
-        Its regions are repaired; new models have its parameters, and take the same columns in the same way.
+        Its regions are repaired; new models have its parameters and its edits of columns, and take the same columns
+        in the same way.
     min_trust : float
         New models accept decisions with at least this trust.
     old : RowsInRegions or None
@@ -157,6 +159,8 @@ class RegionModelFitter:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlatSetWarning)
             classifier.fit_like(self.partition, rows.X, rows.labels)
+        if self.partition.edits_:
+            classifier = classifier.with_edits(edits_for_region(self.partition.edits_, classifier.model_))
         return RegionModel(classifier, len(rows))
 
 
