@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.lifecycle.comparing.compare import compare
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
     from sepc.model_files import inspect, load, save
@@ -56,6 +57,7 @@ _HOME = {
     "StratifiedClassifier": "sepc.estimators.stratified.estimator",
     "TrainingRowsWarning": "sepc.errors",
     "TrustedClassifier": "sepc.estimators.trusted.estimator",
+    "compare": "sepc.lifecycle.comparing.compare",
     "decide": "sepc.estimators.base",
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
@@ -90,6 +92,7 @@ __all__ = [
     "StratifiedClassifier",
     "TrainingRowsWarning",
     "TrustedClassifier",
+    "compare",
     "decide",
     "enclose",
     "inspect",
