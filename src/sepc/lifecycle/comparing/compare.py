@@ -96,7 +96,7 @@ def compare(old: Any, new: Any, X: Any, y: ArrayLike | None = None, groups: Any 
         raise TypeError(
             "X is a Dask collection; compare needs rows in memory. Give X.compute(), or one block at a time."
         )
-    keys, by = _group_keys(groups, X)
+    keys, by = group_keys(groups, X)
     n_rows = len_of(X)
     labels = None if y is None else known_labels(y, n_rows)[0]
     return compare_batches(old, new, _batches(X, labels, keys, by, n_rows))
@@ -155,10 +155,7 @@ class _Namer:
 
 
 def _decided(old: Any, new: Any, batch: RowBatch) -> PairedDecisions:
-    columns = None
-    if batch.groups is not None and batch.by:
-        cells = [[key] for key in batch.groups] if len(batch.by) == 1 else batch.groups
-        columns = {name: np.array([cell[j] for cell in cells], dtype=object) for j, name in enumerate(batch.by)}
+    columns = None if batch.groups is None else group_columns_of(batch.groups, batch.by)
     return decide_both(old, new, batch.X, columns, X_new=batch.X_new)
 
 
@@ -185,7 +182,7 @@ def _part_of_each(pair: PairedDecisions, rows: NDArray[Any], parts: frozenset[Mo
     return found
 
 
-def _group_keys(groups: Any, X: Any) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
+def group_keys(groups: Any, X: Any) -> tuple[NDArray[Any] | None, tuple[str, ...]]:
     """The group of every row, and the names of the columns that the groups come from."""
     if groups is None:
         return None, ()
@@ -199,6 +196,12 @@ def _group_keys(groups: Any, X: Any) -> tuple[NDArray[Any] | None, tuple[str, ..
     name = getattr(groups, "name", None)
     by = (name if isinstance(name, str) else "group",)
     return keys_of(by, X, np.asarray(groups, dtype=object)), by
+
+
+def group_columns_of(keys: NDArray[Any], by: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """The columns that groups come from, given the group of every row."""
+    cells = [(key,) for key in keys.tolist()] if len(by) == 1 else keys.tolist()
+    return {name: np.array([cell[j] for cell in cells], dtype=object) for j, name in enumerate(by)}
 
 
 def _batches(
