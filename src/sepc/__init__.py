@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MovedColumnsError,
         NoPromiseWarning,
         NotConvergedWarning,
+        RefusedLookError,
         TrainingRowsWarning,
     )
     from sepc.estimators.base import decide
@@ -50,6 +51,7 @@ _HOME = {
     "NoPromiseWarning": "sepc.errors",
     "NotConvergedWarning": "sepc.errors",
     "Recourse": "sepc.recourses.recourse",
+    "RefusedLookError": "sepc.errors",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "Report": "sepc.reporting.report",
     "SEPClassifier": "sepc.estimators.sep.estimator",
@@ -85,6 +87,7 @@ __all__ = [
     "NoPromiseWarning",
     "NotConvergedWarning",
     "Recourse",
+    "RefusedLookError",
     "RepairedClassifier",
     "Report",
     "SEPClassifier",

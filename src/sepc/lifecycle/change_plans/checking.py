@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc.decisions.decisions import Decisions
+from sepc.errors import RefusedLookError
 from sepc.estimators.checks import check_labels
 from sepc.estimators.selective.groups import len_of
 from sepc.lifecycle.change_plans.judging import JudgedRows, judge
-from sepc.lifecycle.change_plans.ledger import Ledger, LedgerError, LookId
+from sepc.lifecycle.change_plans.ledger import Ledger, LookId
 from sepc.lifecycle.change_plans.plan import ChangePlan
 from sepc.lifecycle.change_plans.plan_check import PlanCheck
 from sepc.lifecycle.change_plans.plan_lines import Outcome, PlanLine
@@ -53,9 +54,11 @@ def check_plan(plan: str | os.PathLike[str], old: Any, new: Any, X: Any, y: Arra
 
     Raises
     ------
+    RefusedLookError
+        If the table is not the one that the plan or the first look fixed; if one of the models was trained on its rows;
+        or if all candidates that the plan allows were judged. No look is spent.
     ValueError
-        If the plan cannot be read; if the table is not the one that the plan or the first look fixed; if one of the
-        models was trained on its rows; or if all candidates that the plan allows were judged. No look is spent.
+        If the plan cannot be read, or the rows cannot be decided on.
     """
     keys, by = group_keys(groups, X)
     return check_rows(plan, old, new, RowBatch(X, check_labels(y, "check_plan"), keys, by))
@@ -69,7 +72,7 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
         raise ValueError(f"y has {len(table.y):,} labels, but there are {len_of(table.X):,} rows.")
     digest = row_digest(plan.rows.key, table.X, table.y, table.groups)
     if plan.rows.digest and digest != plan.rows.digest:
-        raise ValueError(
+        raise RefusedLookError(
             "These are not the rows that the plan fixes: their digest is another one. Give the whole table, with the "
             "same labels and groups, unchanged."
         )
@@ -80,7 +83,7 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
         return _check(plan, lines, before["look"], ledger, asked, is_repeated=True)
     lines = _judged(plan, old, new, _decided(plan, old, new, table))
     if Ledger.beside(path).head != ledger.head:
-        raise LedgerError(f"Another check wrote to {ledger.path.name} at the same time; run this one again.")
+        raise RefusedLookError(f"Another check wrote to {ledger.path.name} at the same time; run this one again.")
     written = ledger.record(asked, all(line.passed for line in lines), [line.to_dict() for line in lines])
     return _check(plan, lines, len(written.looks), written, asked, is_repeated=False)
 
@@ -116,7 +119,7 @@ def _chosen(X: Any, positions: NDArray[Any]) -> Any:
 def _refuse_training_rows(who: str, decisions: Decisions) -> None:
     n_again, n_remembered = training_rows_again(decisions)
     if n_again:
-        raise ValueError(
+        raise RefusedLookError(
             f"The {who} model was trained on some of these rows: {n_again:,} of the {n_remembered:,} training rows "
             "whose hashes it keeps are among them. Judge it on rows that neither model was trained on."
         )

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from sepc.errors import RefusedLookError
 from sepc.io.atomic_files import write_whole
 from sepc.wording import counted
 
@@ -26,10 +27,6 @@ class LookId:
     rows: str
     old: str
     candidate: str
-
-
-class LedgerError(ValueError):
-    """A look that the ledger does not allow, or a ledger that was changed."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Ledger:
                 or look["previous"] != previous
                 or look["digest"] != _digest(look)
             ):
-                raise LedgerError(
+                raise RefusedLookError(
                     f"{path}, line {number}: this is not the line that check_plan wrote after the one before it. "
                     "Restore the ledger from a copy; what was judged cannot be judged again."
                 )
@@ -81,7 +78,7 @@ class Ledger:
 
         Raises
         ------
-        LedgerError
+        RefusedLookError
             If the plan, the rows or the model in use are not those of the first look, or all candidates were judged.
         """
         if not self.looks:
@@ -89,13 +86,13 @@ class Ledger:
         first = self.looks[0]
         for name, what in (("plan", "the plan"), ("rows", "the table"), ("old", "the old model")):
             if first[name] != getattr(asked, name):
-                raise LedgerError(
+                raise RefusedLookError(
                     f"{what[0].upper()}{what[1:]} is not the one of the first look in {self.path.name}. To judge with "
                     "another one, write a new plan with fresh rows."
                 )
         same = next((look for look in self.looks if look["candidate"] == asked.candidate), None)
         if same is None and len(self.looks) >= most:
-            raise LedgerError(
+            raise RefusedLookError(
                 f"The plan allows {counted(most, 'candidate')}, and {self.path.name} has {len(self.looks):,}. To judge "
                 "another one, write a new plan with fresh rows."
             )

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
-from sepc.columns.table import column_names
 from sepc.estimators.selective.groups import len_of
 from sepc.lifecycle.change_plans.plan import PlannedRows
-from sepc.plain_values import plain
 from sepc.points.inputs import is_gap
 from sepc.wording import counted
 
 # Bytes of the digest of a row.
 ROW_BYTES = 16
 LONGEST_KEY = 64
+NUMBER = b"n"
 
 
 def row_digest(key: str, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> str:
@@ -50,10 +51,10 @@ def row_digest(key: str, X: Any, y: ArrayLike, groups: ArrayLike | None = None) 
     True
     """
     n_rows = len_of(X)
-    parts = [_labelled(y, n_rows, "y"), *([] if groups is None else [_labelled(groups, n_rows, "groups")])]
-    each = _row_digests(key, [*_columns(X), *parts])
-    whole = hmac.new(key.encode(), b"".join(sorted(each)), hashlib.sha256)
-    return whole.hexdigest()
+    columns = _columns(X) | {"label of the row": _checked(y, n_rows, "y")}
+    columns |= {} if groups is None else {"group of the row": _checked(groups, n_rows, "groups")}
+    whole = b"".join(sorted(_row_digests(key, columns)))
+    return hmac.new(key.encode(), whole, hashlib.sha256).hexdigest()
 
 
 def planned_positions(planned: PlannedRows, X: Any) -> IntArray:
@@ -75,45 +76,43 @@ def planned_positions(planned: PlannedRows, X: Any) -> IntArray:
     return np.sort(np.array(sorted(range(n_rows), key=ranks.__getitem__)[: planned.draw], dtype=np.int64))
 
 
-def _row_digests(key: str, columns: list[list[bytes]]) -> list[bytes]:
+def _row_digests(key: str, columns: Mapping[str, list[bytes]]) -> list[bytes]:
     """A keyed digest of each row, given its cells column by column."""
-    secret = hashlib.sha512(key.encode()).digest()[:LONGEST_KEY]
-    rows = zip(*columns, strict=True)
+    secret = hashlib.sha512(json.dumps([key, *columns]).encode()).digest()[:LONGEST_KEY]
+    rows = zip(*columns.values(), strict=True)
     return [hashlib.blake2b(b"".join(row), key=secret, digest_size=ROW_BYTES).digest() for row in rows]
 
 
-def _columns(X: Any) -> list[list[bytes]]:
+def _columns(X: Any) -> dict[str, list[bytes]]:
     """The cells of every column as bytes; named columns in the order of their names."""
     if not hasattr(X, "columns"):
         rows = np.asarray(X)
-        return [_cells(rows[:, j], f"x{j}") for j in range(rows.shape[1])]
-    names = sorted(map(str, column_names(X)))
+        return {f"x{j}": _cells(rows[:, j]) for j in range(rows.shape[1])}
     values = {str(name): X[name] for name in X.columns}
-    return [_cells(np.asarray(values[name]), name) for name in names]
+    return {name: _cells(np.asarray(values[name])) for name in sorted(values)}
 
 
-def _labelled(values: ArrayLike, n_rows: int, name: str) -> list[bytes]:
+def _checked(values: ArrayLike, n_rows: int, name: str) -> list[bytes]:
     cells = np.asarray(values)
     if len(cells) != n_rows:
         raise ValueError(f"{name} has {len(cells):,} entries, but there are {counted(n_rows, 'row')}.")
-    return _cells(cells, name)
+    return _cells(cells)
 
 
-def _cells(values: NDArray[Any], name: str) -> list[bytes]:
-    """Every cell as bytes with a length or a kind, so that no two rows of different cells have the same bytes."""
-    prefix = f"{len(name)} {name} ".encode("utf-8", "surrogatepass")
+def _cells(values: NDArray[Any]) -> list[bytes]:
+    """Every cell as bytes that begin with their kind and, for text, their length, so that joined cells stay apart."""
     if values.dtype.kind in "biuf":
         # Adding zero turns -0.0 into 0.0; every gap is the same NaN.
-        numbers = np.where(np.isnan(doubles := values.astype(np.float64) + 0.0), np.nan, doubles)
-        return [prefix + b"n" + number.tobytes() for number in numbers]
-    return [prefix + _cell(value) for value in values.tolist()]
+        doubles = values.astype(np.float64) + 0.0
+        numbers = np.where(np.isnan(doubles), np.nan, doubles)
+        return [NUMBER + cell for cell in np.ascontiguousarray(numbers).view("V8").tolist()]
+    return [_cell(value) for value in values.tolist()]
 
 
 def _cell(value: Any) -> bytes:
-    value = plain(value)
     if is_gap(value):
-        return b"n" + np.float64(np.nan).tobytes()
+        return NUMBER + np.float64(np.nan).tobytes()
     if isinstance(value, bool | int | float):
-        return b"n" + np.float64(value + 0.0).tobytes()
+        return NUMBER + np.float64(value + 0.0).tobytes()
     text = str(value).encode("utf-8", "surrogatepass")
     return f"t{len(text)} ".encode() + text
