@@ -36,6 +36,7 @@ def test_the_top_level_is_what_most_people_need():
         "Landscape",
         "Recourse",
         "Report",
+        "compare",
         "enclose",
         "inspect",
         "load",
@@ -47,7 +48,13 @@ def test_the_top_level_is_what_most_people_need():
         "suspects",
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
-    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "TrainingRowsWarning"]
+    warned += [
+        "BrokenPromiseWarning",
+        "MovedColumnsError",
+        "NoPromiseWarning",
+        "RefusedLookError",
+        "TrainingRowsWarning",
+    ]
     assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned])
 
 

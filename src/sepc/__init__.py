@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MovedColumnsError,
         NoPromiseWarning,
         NotConvergedWarning,
+        RefusedLookError,
         TrainingRowsWarning,
     )
     from sepc.estimators.base import decide
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sepc.estimators.trusted.estimator import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.lifecycle.comparing.compare import compare
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
     from sepc.model.edits import Edit
@@ -51,6 +53,7 @@ _HOME = {
     "NoPromiseWarning": "sepc.errors",
     "NotConvergedWarning": "sepc.errors",
     "Recourse": "sepc.recourses.recourse",
+    "RefusedLookError": "sepc.errors",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "Report": "sepc.reporting.report",
     "SEPClassifier": "sepc.estimators.sep.estimator",
@@ -58,6 +61,7 @@ _HOME = {
     "StratifiedClassifier": "sepc.estimators.stratified.estimator",
     "TrainingRowsWarning": "sepc.errors",
     "TrustedClassifier": "sepc.estimators.trusted.estimator",
+    "compare": "sepc.lifecycle.comparing.compare",
     "decide": "sepc.estimators.base",
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
@@ -86,6 +90,7 @@ __all__ = [
     "NoPromiseWarning",
     "NotConvergedWarning",
     "Recourse",
+    "RefusedLookError",
     "RepairedClassifier",
     "Report",
     "SEPClassifier",
@@ -93,6 +98,7 @@ __all__ = [
     "StratifiedClassifier",
     "TrainingRowsWarning",
     "TrustedClassifier",
+    "compare",
     "decide",
     "enclose",
     "inspect",

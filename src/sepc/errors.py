@@ -39,6 +39,14 @@ class MovedColumnsError(ValueError):
         self.columns = columns
 
 
+class RefusedLookError(ValueError):
+    """A change plan does not allow this look at its rows; nothing was judged, and no look was spent.
+
+    The table is not the one that was fixed beforehand, a model was trained on it, all candidates were judged, or the
+    ledger was changed.
+    """
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 

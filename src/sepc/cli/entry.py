@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 from sepc.cli import (
     audit,
+    check_plan,
     completion,
+    diff,
     explain,
     export,
     fit,
@@ -39,6 +41,8 @@ COMMANDS: dict[str, Any] = {
     "review": review,
     "audit": audit,
     "repair": repair,
+    "diff": diff,
+    "check-plan": check_plan,
     "inspect": inspect,
     "export": export,
     "completion": completion,
@@ -86,7 +90,10 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; without `argv`, read the command line and exit the process."""
+    """Run the command and return its exit code; without `argv`, read the command line and exit the process.
+
+    A command for which exit code 1 has its own meaning returns 2 for all errors: its attribute `OTHER` says so.
+    """
     code = _main(argv)
     if argv is None:
         # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit; or it may be in the
@@ -98,9 +105,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    other = OTHER
     try:
         with _warnings_in_one_line(), interrupts_come_again():
-            code = _run(argv)
+            top = parser()
+            options = _parsed(top, argv)
+            other = getattr(COMMANDS.get(options.command), "OTHER", OTHER)
+            code = _run(top, options)
             sys.stdout.flush()
     except KeyboardInterrupt:
         return _report_error("interrupted", INTERRUPTED)
@@ -112,18 +123,16 @@ def _main(argv: Sequence[str] | None) -> int:
     except (InputError, ValueError, TypeError) as error:
         return _report_error(one_line(error), WRONG_INPUT, error)
     except MemoryError as error:
-        return _report_error(f"{NO_MEMORY} ({one_line(error)})", OTHER, error)
+        return _report_error(f"{NO_MEMORY} ({one_line(error)})", other, error)
     except (ImportError, OSError) as error:
-        return _report_error(one_line(error), OTHER, error)
+        return _report_error(one_line(error), other, error)
     except Exception as error:  # noqa: BLE001 - users see one line, whatever went wrong
         message = f"{type(error).__name__}: {one_line(error)}"
-        return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", OTHER, error)
+        return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", other, error)
     return code
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    top = parser()
-    options = _parsed(top, argv)
+def _run(top: Parser, options: argparse.Namespace) -> int:
     if options.version:
         from importlib.metadata import version
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -114,11 +114,11 @@ def rows_in_memory(
 
 
 def rows_in_batches(
-    options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest
-) -> Iterator[ModelRows]:
+    options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest, copied: Sequence[str] = ()
+) -> Generator[ModelRows, None, None]:
     """The rows of the table that the options name, some at a time; all are added to `digest`."""
     with open_table(source_from(options)) as table:
-        scorer, rows = _reader(table, estimator, options.features, target)
+        scorer, rows = _reader(table, estimator, options.features, target, copied)
         with rows.batches(options, ahead=True) as batches:
             for batch in batches:
                 yield _model_rows(scorer, _part(rows, batch, digest))
