@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         TrainingRowsWarning,
     )
     from sepc.estimators.base import decide
+    from sepc.estimators.decided_rows import rows_digest
     from sepc.estimators.repaired.estimator import RepairedClassifier
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -64,6 +65,7 @@ _HOME = {
     "model_card": "sepc.reporting.card",
     "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
+    "rows_digest": "sepc.estimators.decided_rows",
     "save": "sepc.model_files",
     "suspects": "sepc.looking.suspects",
 }
@@ -98,6 +100,7 @@ __all__ = [
     "model_card",
     "recourse",
     "report",
+    "rows_digest",
     "save",
     "suspects",
 ]

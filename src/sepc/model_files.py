@@ -24,6 +24,7 @@ from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
+from sepc.io.history import digest_of_model, history_of
 from sepc.io.inner_models import InnerModels
 from sepc.io.inspection import Inspection
 from sepc.io.reader import Reader
@@ -128,6 +129,16 @@ def to_bytes(estimator: Any) -> bytes:
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
 
 
+def model_digest(estimator: Any) -> str:
+    """SHA-256 of a fitted estimator as files hold it, whoever wrote them; empty if it cannot be saved."""
+    writer, classifier = Writer(), unwrap(estimator).classifier
+    try:
+        node = _write(classifier, writer)
+    except TypeError:
+        return ""
+    return "" if node is None else digest_of_model(node, writer.arrays)
+
+
 def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -> Any:
     """Read an estimator from the bytes of a file."""
     arrays, content = decode(data)
@@ -176,4 +187,5 @@ def inspect(path: str | Path) -> Inspection:
     arrays, content = decode(read_bytes(path))
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    return Inspection(FORMAT, reader.text("library"), reader.part("model").node, len(arrays), n_bytes)
+    node = reader.part("model").node
+    return Inspection(FORMAT, reader.text("library"), node, len(arrays), n_bytes, history_of(node, arrays))

@@ -70,6 +70,8 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         The classifier's labels.
     model_ : TrustModel
         Everything that trust is computed from.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -135,6 +137,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         )
         beside = fresh.fit_clones(X, labels)
         self.partition_ = beside.partition
+        self.provenance_ = self.partition_.provenance_
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
