@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MovedColumnsError,
         NoPromiseWarning,
         NotConvergedWarning,
+        SignatureError,
         TrainingRowsWarning,
     )
     from sepc.estimators.base import decide
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from sepc.estimators.sep.estimator import SEPClassifier
     from sepc.estimators.stratified.estimator import StratifiedClassifier
     from sepc.estimators.trusted.estimator import TrustedClassifier
+    from sepc.io.signatures import sign, verify
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
+    from sepc.reporting.bill_of_materials import bill_of_materials
     from sepc.reporting.card import model_card
     from sepc.reporting.report import Report, report
 
@@ -54,9 +57,11 @@ _HOME = {
     "Report": "sepc.reporting.report",
     "SEPClassifier": "sepc.estimators.sep.estimator",
     "SelectiveClassifier": "sepc.estimators.selective.estimator",
+    "SignatureError": "sepc.errors",
     "StratifiedClassifier": "sepc.estimators.stratified.estimator",
     "TrainingRowsWarning": "sepc.errors",
     "TrustedClassifier": "sepc.estimators.trusted.estimator",
+    "bill_of_materials": "sepc.reporting.bill_of_materials",
     "decide": "sepc.estimators.base",
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
@@ -67,7 +72,9 @@ _HOME = {
     "report": "sepc.reporting.report",
     "rows_digest": "sepc.estimators.decided_rows",
     "save": "sepc.model_files",
+    "sign": "sepc.io.signatures",
     "suspects": "sepc.looking.suspects",
+    "verify": "sepc.io.signatures",
 }
 
 __all__ = [
@@ -89,9 +96,11 @@ __all__ = [
     "Report",
     "SEPClassifier",
     "SelectiveClassifier",
+    "SignatureError",
     "StratifiedClassifier",
     "TrainingRowsWarning",
     "TrustedClassifier",
+    "bill_of_materials",
     "decide",
     "enclose",
     "inspect",
@@ -102,7 +111,9 @@ __all__ = [
     "report",
     "rows_digest",
     "save",
+    "sign",
     "suspects",
+    "verify",
 ]
 
 

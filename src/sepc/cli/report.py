@@ -97,7 +97,7 @@ def _from_fit(options: argparse.Namespace) -> Any:
 
 def _from_file(options: argparse.Namespace) -> Any:
     """Load a model, and report on all rows of the table."""
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
         scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])

@@ -50,6 +50,8 @@ class Step:
         All parameters that the file holds.
     notes : tuple of str
         What changed in this step.
+    is_foreign : bool
+        Whether it is a model of another library, of which the file holds no more than a fingerprint.
     """
 
     kind: str
@@ -62,11 +64,14 @@ class Step:
     parent: str
     parameters: dict[str, Any]
     notes: tuple[str, ...]
+    is_foreign: bool = False
 
     def lines(self) -> list[str]:
         """The step in words; the first line is its title."""
         title = self.kind + (f" ({self.part})" if self.part else "")
         lines = [f"{title}, model {self.model}" if self.model else title]
+        if self.is_foreign:
+            return [*lines, "a model of another library, which is not in the file"]
         if not self.versions:
             return [*lines, NOT_RECORDED]
         known = f"digest {self.rows}" if self.rows else "digest not recorded: the rows are not numbers"
@@ -78,7 +83,7 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class History(ShownAsCard):
+class ModelHistory(ShownAsCard):
     """How a model was made: its steps, the earliest first."""
 
     steps: tuple[Step, ...]
@@ -108,9 +113,9 @@ def digest_of_model(node: Node, arrays: Mapping[str, Any]) -> str:
     return digest(arrays, {**node, "frozen": False})
 
 
-def history_of(node: Node, arrays: Arrays) -> History:
+def history_of(node: Node, arrays: Arrays) -> ModelHistory:
     """The history of the model of a file, from its description, of which nothing has been checked."""
-    return History(tuple(_steps(node, _under("model/", arrays), "", MOST_DEPTH)))
+    return ModelHistory(tuple(_steps(node, _under("model/", arrays), "", MOST_DEPTH)))
 
 
 def _steps(node: Any, arrays: Arrays, part: str, n_deep: int) -> Iterator[Step]:
@@ -178,8 +183,7 @@ def _notes(node: Node) -> Iterator[str]:
 
 def _foreign(node: Any) -> Step:
     kind = node.get("kind") if isinstance(node, dict) else None
-    note = "a model of another library, which is not in the file"
-    return Step(name_of(kind), note, "", FITTED, "", None, (), "", {}, ())
+    return Step(name_of(kind), "", "", FITTED, "", None, (), "", {}, (), is_foreign=True)
 
 
 def _digest(node: Any, arrays: Arrays) -> str:

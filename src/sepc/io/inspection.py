@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
-from sepc.io.history import History
+from sepc.io.history import ModelHistory
 from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.wording import name_of
@@ -32,7 +32,7 @@ class Inspection(ShownAsCard):
         The JSON description of the model. Nothing in it has been checked.
     n_arrays, n_bytes : int
         Number of arrays, and their total size.
-    history : History
+    history : ModelHistory
         How the model was made, step by step; prints as text.
     """
 
@@ -41,7 +41,7 @@ class Inspection(ShownAsCard):
     model: Node
     n_arrays: int
     n_bytes: int
-    history: History
+    history: ModelHistory
 
     def __str__(self) -> str:
         head = f"{_kind_of(self.model)}, format {self.format}, written by {name_of(self.library)}"
