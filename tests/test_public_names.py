@@ -36,6 +36,7 @@ def test_the_top_level_is_what_most_people_need():
         "Landscape",
         "Recourse",
         "Report",
+        "bill_of_materials",
         "enclose",
         "inspect",
         "load",
@@ -43,11 +44,14 @@ def test_the_top_level_is_what_most_people_need():
         "model_card",
         "recourse",
         "report",
+        "rows_digest",
         "save",
+        "sign",
         "suspects",
+        "verify",
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
-    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "TrainingRowsWarning"]
+    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "SignatureError", "TrainingRowsWarning"]
     assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned])
 
 

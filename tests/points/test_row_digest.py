@@ -1,3 +1,6 @@
+import hashlib
+import struct
+
 import numpy as np
 import pytest
 
@@ -92,3 +95,31 @@ def test_labels_count_by_their_value_and_type():
     assert digest_of_rows(rows, np.array(["0", "1"], dtype=object), which) == digest_of_rows(
         rows, np.array(["0", "1"]), which
     )
+
+
+def step(h):
+    """A step of splitmix64, as docs/reference/format.md describes it."""
+    h = (h + 0x9E3779B97F4A7C15) % 2**64
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    h = (h ^ h >> 27) * 0x94D049BB133111EB % 2**64
+    return h ^ h >> 31
+
+
+def digest_by_the_page(rows, labels):
+    sums = [0, 0]
+    for row, label in zip(rows, labels, strict=True):
+        h = step(0x53455043)
+        for value in row:
+            bits = 0x7FF8000000000000 if np.isnan(value) else struct.unpack("<Q", struct.pack("<d", value + 0.0))[0]
+            h = step(h ^ bits)
+        key = hashlib.blake2b(f"sepc rows 1 {label!r}".encode(), digest_size=8).digest()
+        h = step(h ^ int.from_bytes(key, "little"))
+        sums[0] += h
+        sums[1] += step(h ^ 0xD1B54A32D192ED03)
+    return "".join(f"{total % 2**64:016x}" for total in sums)
+
+
+def test_the_page_about_the_format_tells_how_it_is_computed():
+    rows, which = some_rows(200)
+    rows[3, 1], rows[5, 2] = np.nan, -0.0
+    assert digest_of_rows(rows, LABELS, which) == digest_by_the_page(rows, [str(LABELS[k]) for k in which])
