@@ -191,7 +191,7 @@ class _Common:
         """A model of all training rows, without weights, and the digest of these rows, in one pass."""
         training, signatures = self.training, self.signatures(pieces)
         if training.digest:
-            tables, digest = reduce_each(training.classes, signatures), training.digest
+            tables, digest = tuple(reduce_each(training.classes, signatures)), training.digest
         else:
             given = given_columns(training.columns.displays, training.classes[0].n_features)
             both = [JointReduction((signatures, RowDigest(label, given))) for label in training.labels]
