@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli.labelled_rows import LabelledRows, categorical_features
 from sepc.cli.messages import InputError, complain
 from sepc.cli.model_columns import left_out_of, main_classifier
-from sepc.cli.model_file import add_key_argument
 from sepc.cli.option_values import names_in, number_or_share, share
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.tables import quoted
@@ -32,7 +31,6 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
             metavar="MODEL",
             help="report on this model file instead of fitting; it must not have seen these rows",
         )
-        add_key_argument(model)
     model.add_argument(
         "--n-impure",
         type=number_or_share,

@@ -23,7 +23,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add_key_argument(parser)
 
 
-def add_key_argument(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_key_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option that demands a signature."""
     parser.add_argument(
         "--key", metavar="FILE", help="a public key: use the model only if it was signed with the matching private key"

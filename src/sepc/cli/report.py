@@ -21,7 +21,7 @@ from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, beside_
 from sepc.cli.look import looked_at
 from sepc.cli.messages import InputError, complain, say
 from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_writable
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="columns by which to break down results and filter rows; they need not be features",
     )
     add_fit_arguments(parser, or_file=True)
+    add_key_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
