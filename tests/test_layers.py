@@ -67,6 +67,8 @@ OPTIONAL = [
     "openpyxl",
     "shtab",
     "tqdm",
+    "model_signing",
+    "cryptography",
     "cvxpy",
     "IPython",
 ]

@@ -36,6 +36,7 @@ def test_the_top_level_is_what_most_people_need():
         "Landscape",
         "Recourse",
         "Report",
+        "bill_of_materials",
         "compare",
         "enclose",
         "inspect",
@@ -44,17 +45,15 @@ def test_the_top_level_is_what_most_people_need():
         "model_card",
         "recourse",
         "report",
+        "rows_digest",
         "save",
+        "sign",
         "suspects",
+        "verify",
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
-    warned += [
-        "BrokenPromiseWarning",
-        "MovedColumnsError",
-        "NoPromiseWarning",
-        "RefusedLookError",
-        "TrainingRowsWarning",
-    ]
+    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "SignatureError", "TrainingRowsWarning"]
+    warned += ["RefusedLookError"]
     assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned])
 
 

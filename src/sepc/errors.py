@@ -51,6 +51,10 @@ class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
 
 
+class SignatureError(ValueError):
+    """A model file is not signed, was changed after it was signed, or was signed with another key."""
+
+
 class ForeignModelError(ValueError):
     """A file was saved around a model of another library, and `load` was not given that same model.
 

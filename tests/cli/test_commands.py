@@ -425,7 +425,7 @@ def test_the_command_knows_every_dialect():
 
 
 def test_an_unexpected_error_is_one_line_too(folder, capsys, monkeypatch):
-    monkeypatch.setattr("sepc.model_files.inspect", lambda path: {}["nothing"])
+    monkeypatch.setattr("sepc.model_files.inspect", lambda path, key: {}["nothing"])
     line = complaint(run_here(capsys, "inspect", folder / "model.sepc"), code=1)
     assert "KeyError: 'nothing' (a bug in sepc; set SEPC_TRACEBACK=1" in line
     monkeypatch.setenv("SEPC_TRACEBACK", "1")

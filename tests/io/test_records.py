@@ -39,6 +39,7 @@ from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import Bands
 from sepc.model.edits import Edit, Edits
 from sepc.model.imputation_mixture import ImputationMixture
+from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.weights import Weights
@@ -121,6 +122,7 @@ def examples():
         ImputationMixture: (model.row_kinds, sizes, shapes),
         FittedEllipsoids: (iris.ellipsoids_, sizes, {"model": model}),
         RowsUsed: (iris.rows_used_, {}, {}),
+        Provenance: (Provenance.now("0" * 32, 75, "f" * 64), {}, {}),
         Control: (next(iter(groups.controls_.values())), {}, {}),
         CostControl: (selective("costs").controls_[None], {}, {}),
         NoHarm: (next(iter(groups.groups_.no_harm.values())), {}, {}),
@@ -158,6 +160,7 @@ KINDS = [
     ImputationMixture,
     FittedEllipsoids,
     RowsUsed,
+    Provenance,
     Control,
     CostControl,
     NoHarm,

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Audit, print what was found, and return the exit code."""
     check_result_file(options, options.model, options.data)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X, y = read_feedback(options, estimator)
     from sepc.lifecycle import audit
 

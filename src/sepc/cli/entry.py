@@ -26,6 +26,8 @@ from sepc.cli import (
     report,
     review,
     score,
+    sign,
+    verify,
 )
 from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
@@ -45,6 +47,8 @@ COMMANDS: dict[str, Any] = {
     "check-plan": check_plan,
     "inspect": inspect,
     "export": export,
+    "sign": sign,
+    "verify": verify,
     "completion": completion,
 }
 

@@ -65,7 +65,7 @@ def write_letter(options: argparse.Namespace) -> None:
 
 
 def _letter(options: argparse.Namespace) -> Any:
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X = _row(estimator, options)
     from sepc.estimators.base import decide_rows
 

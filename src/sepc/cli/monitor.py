@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Start or continue a monitor; return the exit code."""
     _check(options)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with locked(options.state):
         if os.path.exists(options.state):
             monitor, record = open_monitor(options.state, estimator)

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     """Repair, save, and print what was changed."""
     inputs = [name for name in (options.model, options.data, options.training) if name is not None]
     check_writable(options.output, *inputs)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X, y = read_feedback(options, estimator)
     old: dict[str, Any] = {}
     if options.training is not None:

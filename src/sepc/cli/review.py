@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Choose rows, learn labels, or say what is certified."""
     _check(options)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with locked(options.state):
         if options.data is not None:
             _choose(options, estimator)

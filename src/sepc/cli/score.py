@@ -11,7 +11,7 @@ from typing import Any
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import Scorer, scorer_for
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.monitor import open_monitor
 from sepc.cli.option_values import names_in
 from sepc.cli.result_files import check_writable
@@ -31,6 +31,7 @@ ADVICE = "Decide on such rows with --missing use, or leave them undecided with -
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc score`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+    add_key_argument(parser)
     add_table_arguments(parser)
     parser.add_argument(
         "--output",
@@ -77,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--json and --output - both write to standard output; choose one.")
     if not to_standard_output:
         check_writable(options.output, options.data, options.model)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
         from sepc.cli.decision_files import DecisionWriter, output_format
 

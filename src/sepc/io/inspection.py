@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.history import ModelHistory
 from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.model.edits import Edit
@@ -35,6 +36,8 @@ class Inspection(ShownAsCard):
         The JSON description of the model. Nothing in it has been checked.
     n_arrays, n_bytes : int
         Number of arrays, and their total size.
+    history : ModelHistory
+        How the model was made, step by step; prints as text.
     """
 
     format: int
@@ -42,6 +45,7 @@ class Inspection(ShownAsCard):
     model: Node
     n_arrays: int
     n_bytes: int
+    history: ModelHistory
 
     def __str__(self) -> str:
         head = f"{_kind_of(self.model)}, format {self.format}, written by {name_of(self.library)}"

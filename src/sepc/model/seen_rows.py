@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import hypergeom
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.points.row_hash import row_hashes
 from sepc.records import ints, record
@@ -55,6 +55,14 @@ class SeenRows:
 
 def _hashes(rows: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
     """Hashes of rows without encoded categories, which are encoded differently in training and in new rows."""
-    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
-    given = np.concatenate([np.array(is_given), np.ones(rows.shape[1] - len(is_given), dtype=bool)])
+    given = given_columns(displays, rows.shape[1])
     return row_hashes(np.ascontiguousarray(rows[:, given]), SEED).view(np.int64)
+
+
+def given_columns(displays: Sequence[FeatureDisplay], n_columns: int) -> BoolArray:
+    """Which columns of rows hold values as given: numbers, dates and category codes.
+
+    Encoded categories are left out, since their numbers in training differ from those of new rows.
+    """
+    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
+    return np.concatenate([np.array(is_given, dtype=bool), np.ones(n_columns - len(is_given), dtype=bool)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_importances(estimator)]
     parts += _regions(inside)
     if X is not None and y is not None:
-        parts.append(_held_out(estimator, X, y))
+        parts.append("## On held-out rows\n\n" + _table(("figure", "value"), held_out_figures(estimator, X, y)))
     parts.append(_parameters(estimator))
     return "\n\n".join(parts) + "\n"
 
@@ -103,7 +104,8 @@ def _regions(estimator: Any) -> list[str]:
     return [head + _table(("number", "region", "label", "rows", "right, 95 %"), rows)]
 
 
-def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
+def held_out_figures(estimator: Any, X: ArrayLike, y: ArrayLike) -> list[tuple[str, str]]:
+    """The performance of a model on held-out rows: the name of each figure, and its value in words."""
     decisions, labels = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), np.asarray(y)
     right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
     causes = np.asarray(decisions.cause)
@@ -116,8 +118,7 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
         ("ECE", f"{ece(right, decisions.trust):.3f}"),
     ]
     refusing = [cause for cause in Cause if cause is not Cause.ACCEPTED and (causes == cause).any()]
-    rows += [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
-    return "## On held-out rows\n\n" + _table(("figure", "value"), rows)
+    return rows + [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
 
 
 def _parameters(estimator: Any) -> str:
@@ -125,7 +126,7 @@ def _parameters(estimator: Any) -> str:
     return "## Parameters\n\n" + _table(("parameter", "value"), rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     return "\n".join(lines + [f"| {' | '.join(map(str, row))} |" for row in rows])
 

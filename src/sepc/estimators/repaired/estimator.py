@@ -22,6 +22,7 @@ from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.wrapping import Wrapper
 from sepc.model.edits import Edit
+from sepc.model.provenance import Provenance
 
 NEW_PROMISE = (
     "The promise of the SelectiveClassifier was about the previous labels and no longer holds. Make a new one on "
@@ -53,6 +54,9 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
     edits_ : tuple of Edit
         What experts changed in the model, with `edited`. Edits of columns also hold in the models of repaired regions,
         as far as these know the label; edits of ellipsoids do not, since these models have ellipsoids of their own.
+    provenance_ : Provenance or None
+        Digests of the rows of the repair and of the model that was repaired, and versions; None if read from a file of
+        0.1.0.
     regions_ : Regions
         Those of the partition.
     classes_, n_features_in_, feature_names_in_
@@ -69,21 +73,24 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
         repaired: Mapping[int, SEPClassifier],
         changes: Iterable[Change],
         lost_promise: bool = False,
+        provenance: Provenance | None = None,
     ) -> Self:
         """A fitted classifier with the models of its repaired regions."""
-        return cls(fitted)._set(fitted, repaired, changes, lost_promise)
+        return cls(fitted)._set(fitted, repaired, changes, provenance, lost_promise)
 
     def _set(
         self,
         fitted: HasRegions,
         repaired: Mapping[int, SEPClassifier],
         changes: Iterable[Change],
+        provenance: Provenance | None,
         lost_promise: bool = False,
     ) -> Self:
         self.estimator_ = fitted
         self.repaired_: dict[int, SEPClassifier] = {int(region): repaired[region] for region in sorted(repaired)}
         self.changes_ = Changes(changes)
         self.lost_promise_ = lost_promise
+        self.provenance_: Provenance | None = provenance
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
         self._take_features(fitted)
         return self
@@ -101,7 +108,8 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
         self
         """
         self.check_parameters()
-        return self._set(clone(self.estimator).fit(X, y), {}, ())
+        fitted = clone(self.estimator).fit(X, y)
+        return self._set(fitted, {}, (), fitted.provenance_)
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model with exactly these edits, which are signed."""

@@ -17,6 +17,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.certificates import Certificates
@@ -94,6 +95,8 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         small, so expect a little more on new rows.
     n_calibration_ : int
         Number of calibration rows.
+    provenance_ : Provenance or None
+        A digest of the calibration rows, and versions; None if read from a file of 0.1.0.
     controls_ : dict of label or group to Control or CostControl
         What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
     groups_ : Groups or None
@@ -193,6 +196,7 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
     ) -> None:
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+        self.provenance_ = provenance_of_decided(decided, X, labels)
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None

@@ -114,6 +114,8 @@ class SEPClassifier(CallbackSupport, EditableModel, DecidingClassifier[SEPDecisi
         How much each column matters: the mean absolute term in log-odds; with weights only.
     edits_ : tuple of Edit
         What experts changed in the model, with `edited`.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -268,7 +270,7 @@ class SEPClassifier(CallbackSupport, EditableModel, DecidingClassifier[SEPDecisi
             print(f"[{settings.who}] {fit.rows_used}")  # noqa: T201
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
-        self.rows_used_ = fit.rows_used
+        self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
         self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, fit.pieces)
         self.history_: tuple[History, ...] = histories(self.model_, fit.pieces.partitions)
         self.regions_: Regions = Regions(self.model_)

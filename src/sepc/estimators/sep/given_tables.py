@@ -26,7 +26,9 @@ from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSe
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.looking.totals import warn_of_totals
+from sepc.model.seen_rows import given_columns
 from sepc.points.missing_labels import refuse_missing_labels
+from sepc.points.row_digest import digest_of_rows
 
 # The most rows to learn column types and category encodings from: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
@@ -72,8 +74,10 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
-    rows = fill_gaps(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
-    return TrainingSet.of_arrays(rows, labels, columns)
+    classes, which = np.unique(labels, return_inverse=True)
+    digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
+    training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
+    return replace(training, digest=digest)
 
 
 def _numbers(

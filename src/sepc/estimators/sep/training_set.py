@@ -103,6 +103,8 @@ class TrainingSet:
         How many rows each row counts as.
     table : TableRows or None
         The rows before imputation, if they come from a table or an array in memory.
+    digest : str
+        Of the rows before imputation, if they are in memory; of others it takes a pass, and is empty.
     """
 
     rows: PointSet
@@ -111,6 +113,7 @@ class TrainingSet:
     columns: GivenColumns
     weight_scale: float = 1.0
     table: TableRows | None = None
+    digest: str = ""
 
     @cached_property
     def extent(self) -> Extent:

@@ -76,6 +76,8 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         Everything that trust is computed from.
     edits_ : tuple of Edit
         What experts changed in the partition, with `edited`. Labels are the classifier's and do not change; trust does.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -141,6 +143,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         )
         beside = fresh.fit_clones(X, labels)
         self.partition_ = beside.partition
+        self.provenance_ = self.partition_.provenance_
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)

@@ -17,6 +17,7 @@ from sepc._typing import BoolArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.errors import MovedColumnsError
 from sepc.estimators.checks import check_labels
+from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
@@ -31,6 +32,7 @@ from sepc.lifecycle.column_changes.column_rows import column_rows
 from sepc.lifecycle.column_changes.comparing import column_changes, moved_far
 from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
+from sepc.model_files import model_digest
 from sepc.statistics.binomial import sign_test
 from sepc.wording import listed, shown
 
@@ -154,7 +156,8 @@ def repair(
         for test in sorted(tested, key=lambda test: choice.regions.index(test.region))
     ]
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
-    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise)
+    provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
+    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise, provenance)
     return _put_back(repaired, model)
 
 
