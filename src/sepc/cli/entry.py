@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 from sepc.cli import (
     audit,
+    certify,
     completion,
+    counts,
     explain,
     export,
     fit,
@@ -39,6 +41,8 @@ COMMANDS: dict[str, Any] = {
     "review": review,
     "audit": audit,
     "repair": repair,
+    "counts": counts,
+    "certify": certify,
     "inspect": inspect,
     "export": export,
     "completion": completion,

@@ -101,6 +101,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         With `X_target`: the regions covered, and the outcome of checking the assumption.
     confidence_ : float
         The `confidence` of the promise when `fit` was called.
+    sites_ : tuple of str
+        The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
 
     Notes
     -----
@@ -193,6 +195,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
+        self.sites_: tuple[str, ...] = ()
         for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
         self.confidence_ = self.confidence
@@ -320,9 +323,10 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def summary(self) -> str:
         """The promises in words: a sentence for each one, or the reason why it cannot be made."""
         check_is_fitted(self)
-        unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
+        risk, classes = self.max_risk, self.classes_
+        unknown = np.setdiff1d(classes, self.estimator_.classes_)
         return promise_in_words(
-            self.controls_, self.confidence_, self.groups_, self.shift_, self.max_risk, self.classes_, unknown
+            self.controls_, self.confidence_, self.groups_, self.shift_, risk, classes, unknown, self.sites_
         )
 
     def __str__(self) -> str:
