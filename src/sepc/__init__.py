@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sepc.reporting.card import model_card
     from sepc.reporting.report import Report, report
 
-# Where each public name lives. It is loaded on first use, so that `import sepc` is quick.
+# The module that defines each public name, imported on first use so that `import sepc` is quick.
 _HOME = {
     "BrokenPromiseWarning": "sepc.errors",
     "Cause": "sepc.decisions.kinds",

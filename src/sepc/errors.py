@@ -2,7 +2,7 @@
 
 
 class NotConvergedWarning(UserWarning):
-    """A solver stopped at its round limit; its certificate is looser than asked for."""
+    """A solver stopped at its round limit; its certificate is looser than requested."""
 
 
 class FlatSetWarning(UserWarning):

@@ -29,7 +29,7 @@ from sepc.io.inspection import Inspection
 from sepc.io.reader import Reader
 from sepc.io.writer import Node, Writer
 
-# The deepest nesting of wrappers in wrappers.
+# How deeply wrappers may be nested.
 MOST_NESTED = 8
 
 
@@ -55,7 +55,7 @@ BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
 
 def save(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator of this library to one file, which contains no code and only isolated training rows.
+    """Write a fitted estimator of this library to one file, which holds no code and only isolated training rows.
 
     Parameters
     ----------
@@ -64,6 +64,18 @@ def save(estimator: Any, path: str | Path) -> None:
         written.
     path : str or Path
         By convention it ends in ``.sepc``. An existing file is replaced in one step, or not at all.
+
+    Raises
+    ------
+    TypeError
+        If this is not an estimator of this library, is in a pipeline after other steps, or has labels that cannot be
+        saved.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If the model is too large for a file.
+    OSError
+        If the file cannot be written.
 
     Examples
     --------
@@ -98,7 +110,7 @@ def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) ->
     Returns
     -------
     estimator
-        Its decisions are those of the one that was saved, bit for bit.
+        It makes the same decisions as the one that was saved, bit for bit.
 
     Raises
     ------
@@ -129,7 +141,7 @@ def to_bytes(estimator: Any) -> bytes:
 
 
 def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -> Any:
-    """Read an estimator from the bytes of a file."""
+    """Read an estimator from the bytes of a file; see `load`."""
     arrays, content = decode(data)
     reader = Reader(content, arrays)
     loaded = _read(reader.part("model"), InnerModels(_write, _never, estimator, transformer), MOST_NESTED)
@@ -168,10 +180,19 @@ def _never(reader: Reader) -> Any:
 def inspect(path: str | Path) -> Inspection:
     """Describe the contents of a model file, without building the model.
 
+    Parameters
+    ----------
+    path : str or Path
+
     Returns
     -------
     Inspection
-        Prints as a few readable lines.
+        ``print`` shows it in a few lines.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged, or in a format that this version does not read.
     """
     arrays, content = decode(read_bytes(path))
     reader = Reader(content, arrays)

@@ -1,4 +1,4 @@
-"""What estimators and functions return, for annotations and isinstance; users need not construct any."""
+"""Classes of results, for annotations and `isinstance`; estimators and functions return them."""
 
 from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter

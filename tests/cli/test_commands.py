@@ -384,7 +384,7 @@ def test_inspect_tells_what_matters_as_fit_does(folder, models, tmp_path, capsys
     assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
     first = next(iter(sizes))
     told = run_here(capsys, "inspect", folder / "model.sepc").out
-    assert f"What matters most, by the mean size of its term: {first} {sizes[first]:.2f}" in told
+    assert f"Most important columns, by their mean absolute term: {first} {sizes[first]:.2f}" in told
     save(models["strata"], tmp_path / "s.sepc")
     assert "What matters most" not in run_here(capsys, "inspect", tmp_path / "s.sepc").out
 

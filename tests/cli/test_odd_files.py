@@ -35,8 +35,8 @@ SAID = {
     "wrong: Latin-1": "latin.csv: column 'ward' is not utf-8 text; give its --encoding, such as latin-1 or cp1252.",
     "wrong: a name twice": "twice.csv has 2 columns called 'weight'; give them different names.",
     "wrong: a row too short": "ragged.csv: a row has 2 cells where the header has 4: '171.0,70.0'.",
-    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a gap, "
-    "give --na heavy, and if the column holds categories, --categorical weight.",
+    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a "
+    "missing value, give --na heavy, and if the column holds categories, --categorical weight.",
     "wrong: no rows": "header.csv has a header but no rows.",
     "wrong: no such target": "target.csv has no column 'y'; it has 'height', 'weight', 'ward' and 'Y'. "
     "Did you mean 'Y'?",

@@ -268,7 +268,7 @@ def with_text(text):
         (with_text('{"content":{},"format":NaN,"sha256":""}'), "NaN is not a finite number"),
         (with_text('{"content":{},"format":1e999,"sha256":""}'), "1e999 is not a finite number"),
         (with_text('{"content":{},"content":{},"format":2,"sha256":""}'), "repeated"),
-        (with_text('{"content": {}, "format":2,"sha256":""}'), "not written as sepc writes"),
+        (with_text('{"content": {}, "format":2,"sha256":""}'), "not in the form that sepc writes"),
         (with_text(canonical({"content": {}, "format": "1", "sha256": ""})), "must be an integer"),
         (with_text(canonical({"content": {}, "format": 2, "sha256": ""})), "damaged"),
         (with_text(canonical({"content": {}, "format": 99, "sha256": ""})), "format 99.*reads 2. Upgrade sepc"),

@@ -293,7 +293,7 @@ def test_no_features_leave_the_shares_of_the_classes(n_classes):
         ({"penalty": 0.0}, "penalty is 0.0"),
         ({"penalty": float("nan")}, "penalty is nan"),
         ({"which": [0, 1, 2]}, "a class and a weight for each row"),
-        ({"which": [0, 1, 2, 3]}, "which ranges from 0 to 3; 3 classes are 0 to 2"),
+        ({"which": [0, 1, 2, 3]}, "which ranges from 0 to 3; it must be from 0 to 2"),
         ({"which": [0.0, 1.0, 2.0, 0.0]}, "as integers, not float64"),
         ({"features": [[0.0], [1.0], [np.nan], [2.0]]}, "features or weights contain NaN or infinity"),
     ],

@@ -48,7 +48,7 @@ COMMANDS: dict[str, Any] = {
     "completion": completion,
 }
 
-DESCRIPTION = "Labels with trust: fit, score, explain, report, and maintain a model in use."
+DESCRIPTION = "Classification with calibrated trust: fit a model, use it, explain it, and maintain it in production."
 
 # The exit code that shells give to a program that writes to a closed pipe.
 BROKEN_PIPE = 141
@@ -90,7 +90,7 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 3 for an alarm, 2 for wrong input, 130 if interrupted, else 1."""
+    """Run the command and return its exit code; without `argv`, read the command line and exit the process."""
     code = _main(argv)
     if argv is None:
         # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit; or it may be in the
@@ -140,7 +140,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _parsed(top: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options; argparse accepts an optional table only right after the model, so we look further."""
+    """The options; DATA may also follow options, where argparse does not accept an optional argument."""
     options, rest = top.parse_known_args(argv)
     if len(rest) == 1 and getattr(options, "data", "") is None and (rest == ["-"] or not rest[0].startswith("-")):
         options.data, rest = rest[0], []

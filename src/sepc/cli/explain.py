@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _chosen(source: Source, batches: Iterator[Batch], decided: Decider, rows: list[int]) -> list[dict[str, Any]]:
-    """Explain the requested rows; only these must match what the model expects."""
+    """Explain the requested rows; cells of other rows are not checked."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc export`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
     parser.add_argument("--output", required=True, metavar="FILE", help="the file to write; SQL if it ends with .sql")
-    parser.add_argument("--dialect", choices=DIALECTS, help="the database that the statement is for")
+    parser.add_argument("--dialect", choices=DIALECTS, help="the SQL dialect to write")
     parser.add_argument(
         "--table", nargs="+", metavar="NAME", help="the table to decide on, preceded by its schema if any"
     )

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _importances(path: str) -> dict[str, float]:
-    """How much each column matters, largest first; empty if the file alone does not say."""
+    """The importance of each column, largest first; empty if the model has none or cannot be loaded."""
     from sepc.errors import ForeignModelError, FormatError
     from sepc.model_files import load
     from sepc.reporting.facts import importances_of

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _in_short(report: Any, path: str) -> str:
-    """Where the page is, what to do with the rows, and what to watch out for."""
+    """Where the page is, the verdict of the report, and its warnings."""
     figures = report.figures
     from sepc.reporting.trust_check import alarms
 
@@ -117,7 +117,7 @@ def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **k
 
 
 def _numbers_if_all(cells: Any) -> Any:
-    """A column of text as numbers, if all of it is."""
+    """A column of text as numbers, if all its cells are numbers."""
     import numpy as np
 
     if cells.dtype.kind != "O":

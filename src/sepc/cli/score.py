@@ -53,13 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a column of true labels, if there is one, to report how many labels are right",
     )
     parser.add_argument(
-        "--monitor", metavar="STATE", help="a state file of sepc monitor; accept no rows where it raised an alarm"
+        "--monitor",
+        metavar="STATE",
+        help="a state file of sepc monitor; abstain in regions where it found that a feature moved or a rate rose",
     )
     parser.add_argument(
         "--missing",
         choices=("use", "leave", "refuse"),
         default="use",
-        help="rows with gaps: decide by the cells present (use, the default), leave them undecided, or refuse them",
+        help="rows with missing values: decide on them (use, the default), leave them undecided, or refuse the table",
     )
     parser.add_argument(
         "--raw-cells",
@@ -91,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:
-    """Score all rows; return how many there were, accepted, left undecided and, with labels, right."""
+    """Score all rows; return the numbers of rows, of accepted and undecided ones and, with labels, of right ones."""
     counts = Counter(rows=0, accepted=0, left_undecided=0)
     with rows.batches(options, "scoring", ahead=True) as batches, ThreadPoolExecutor(1) as pool:
         written: Future[None] | None = None
@@ -138,13 +140,13 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
 
 
 def _monitored(scorer: Scorer, path: str) -> Callable[[dict[str, Any]], Any]:
-    """Decide as the model does, but accept no row where a monitor raised an alarm."""
+    """Decide as the model does, but abstain in regions where the monitor raised an alarm that refuses rows."""
     monitor, _ = open_monitor(path, scorer.estimator)
     return lambda arrays: monitor.decide(scorer.table(arrays))
 
 
 def _compared(label: Any, accepted: Any, true: Any, complete: Any) -> dict[str, int]:
-    """How many rows have a true label, and how many labels are right, among all of these and among those accepted."""
+    """How many rows have a true label and how many are right, among all rows and among accepted ones."""
     import numpy as np
 
     known = np.array([cell is not None for cell in true], dtype=bool)

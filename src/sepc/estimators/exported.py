@@ -1,4 +1,4 @@
-"""A model taken apart for export: the classifier that decides, and the trust thresholds."""
+"""What an export needs of a model: the classifier that decides, and the trust thresholds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, listed, shown
 
-# The last digits of a sine differ between platforms, and curves step at values of training rows. So an exported model
-# steps this much earlier, in deviations: seconds of the year.
+# The last digits of a sine differ between platforms, and curves step at values of training rows. So in an exported
+# model, curves of the time of year step earlier by this much, in standard deviations.
 EARLIER = 1e-12
 
 
@@ -56,7 +56,7 @@ class Exported:
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
-        """Take a model apart; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
+        """The parts of a model; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
         is_promised = isinstance(model, SelectiveClassifier)
         inner = model
         if is_promised:
@@ -79,12 +79,12 @@ class Exported:
 
     @cached_property
     def model(self) -> SEPModel:
-        """The arrays that decide; their time-of-year curves do not depend on how a program rounds."""
+        """The arrays that decide; their time-of-year curves do not depend on how a platform rounds."""
         return replace(self.decider.model_, weights=self.weights)
 
     @cached_property
     def weights(self) -> Weights:
-        """Its weights; they are there, since no other model is exported."""
+        """Its weights; models without weights are not exported."""
         weights, preparation = self.decider.model_.weights, self.decider.preparation_
         assert weights is not None
         return weights if preparation is None else _with_rounding(weights, preparation)
@@ -155,14 +155,14 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
 
 
 def are_texts(name: str, categories: Categories, target: str) -> bool:
-    """Whether the categories of a column are text, not numbers; raises TypeError if one is both, or too large."""
+    """Whether the categories of a column are text, not numbers; raises TypeError if one is ambiguous or too large."""
     known = [value for value in categories.values if value is not None]
     if not any(isinstance(value, str) for value in known):
         large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]
         if large:
             raise TypeError(
                 f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which "
-                "skip whole numbers from 2**53 on, so two could be taken for one. Make the column text before fit."
+                "skip whole numbers from 2**53 on, so two categories could become one. Make the column text before fit."
             )
         return False
     texts = [str(value) for value in known]

@@ -1,4 +1,4 @@
-"""Describe a model file in a few lines, whatever its description contains."""
+"""Describe a model file in a few lines, even if its JSON is malformed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.wording import name_of
 
-# The most classes and features to name, and the most parameters; no estimator has more.
+# The most classes and features to name, and the most parameters; no estimator has more parameters.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
 

@@ -69,7 +69,7 @@ class SEPModel(ShownAsCard):
     trust : str
         How trust is computed: "weights", "counts" or "published".
     published : bool
-        Whether the rules, and with them the labels, are the paper's to the letter.
+        Whether the rules, and so the labels, are exactly those of the paper.
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
     row_kinds : ImputationMixture or None
@@ -101,7 +101,7 @@ class SEPModel(ShownAsCard):
     seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
 
     def flaw(self) -> str | None:
-        """What `fit` could not have produced, if anything."""
+        """What is wrong with the model, if anything: something that `fit` never produces."""
         if len(self.feature_names) == 0 or (self.scale <= 0.0).any():
             return "has no features, or a scale that is not positive"
         if self.published and self.trust != "published":
@@ -109,7 +109,7 @@ class SEPModel(ShownAsCard):
         if (self.weights is None) is (self.trust == "weights"):
             return "has weights without trust by weights, or trust by weights without them"
         if self.row_kinds is not None and self.weights is None:
-            return "has kinds of rows without weights"
+            return "has an imputation mixture without weights"
         if self.usual is None or self.usual.n_classes != len(self.classes):
             return "has groups that are missing, repeated or not in order"
         if not np.array_equal(self.table.counts.sum(axis=0), self.class_counts) or self.class_counts.min() < 1:
@@ -169,7 +169,7 @@ class SEPModel(ShownAsCard):
 
     @cached_property
     def kept_verdicts(self) -> KeptVerdicts:
-        """Verdicts on the sets of ellipsoids met so far."""
+        """A cache of the verdicts on sets of ellipsoids."""
         return KeptVerdicts(len(self.table.counts), len(self.classes))
 
     @cached_property
@@ -208,7 +208,7 @@ class SEPModel(ShownAsCard):
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
-        """The features of rows in the coordinates of the ellipsoids; infinity if one is too far away for a double."""
+        """The standardised features of rows; infinity where one is too large for a double."""
         with np.errstate(over="ignore"):
             moved = rows[:, : len(self.shift)] - self.shift
             moved /= self.scale
@@ -227,7 +227,7 @@ class SEPModel(ShownAsCard):
         return Ellipsoid(self.shift + self.scale * self.centers[k], root)
 
     def check_units(self) -> None:
-        """Raise if a feature's units cannot hold one of the ellipsoids."""
+        """Raise if double precision cannot hold an ellipsoid in the units of a feature."""
         for k in range(self.n_ellipsoids):
             self.ellipsoid(k)
 
@@ -268,7 +268,7 @@ def even_variance(squares: Squares, n_features: int) -> Squares:
 
 
 def mean_square_distance(model: SEPModel) -> float:
-    """The mean squared distance of the training rows from their mean."""
+    """The mean squared distance of the training rows from their mean, estimated from ellipsoids and isolated rows."""
     places, held, mean = _places(model)
     squared = np.sum((places - mean) ** 2, axis=1)
     d = places.shape[1]
@@ -280,7 +280,7 @@ def mean_square_distance(model: SEPModel) -> float:
 
 
 def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of every feature, each of shape (d,)."""
+    """Mean and standard deviation of every standardised feature, estimated likewise; each of shape (d,)."""
     places, held, mean = _places(model)
     squared = (places - mean) ** 2
     in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
@@ -289,7 +289,7 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the features, of shapes (d,) and (d, d).
+    """Mean and covariance of the standardised features, estimated likewise; of shapes (d,) and (d, d).
 
     A place without rows, as after a repair, counts as one row, since it is still plotted.
     """
@@ -306,6 +306,6 @@ def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Centers and isolated rows, how many training rows each holds, and the mean of all these rows."""
+    """Centers and isolated rows, the number of training rows at each, and the mean of all of these rows."""
     places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)

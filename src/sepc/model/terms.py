@@ -53,7 +53,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
     fading : (n,) array
         From 1, near training rows, down to 0.
     probability : (n,) array
-        The probability of the label from the sum alone, before it fades and is averaged over completions.
+        The probability of the label by the sum alone, without fading; of mean scores if values are missing.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -126,7 +126,8 @@ class Term(ShownAsCard, RowView):
         title = f"Terms of one decision: {shown(self.label)} against {shown(self.runner_up)}"
         facts = [("log-odds", f"{self.log_odds:+.2f}"), ("of the average row", f"{self.offset:+.2f}")]
         if self.fading < 1.0:
-            facts.append(("fading", f"far from training rows, {percent(float(self.fading))} of it is left"))
+            left = percent(float(self.fading))
+            facts.append(("fading", f"far from training rows, {left} of the probabilities is left"))
         rows = tuple((name, f"{value:+.2f}") for name, value in self.largest(MOST_TERMS))
         return Card(title, tuple(facts), ("term", "log-odds"), rows, "All of them: named()")
 

@@ -93,5 +93,5 @@ class HashSample:
         return n, left[1] + right[1] if n <= self.max_rows else ()
 
     def finish(self, state: SampleState) -> FloatArray | None:
-        """Join them in one array."""
+        """The rows in one array, or None if there were too many."""
         return np.concatenate(state[1]) if state[1] else None

@@ -1,4 +1,4 @@
-"""A model card: what a fitted estimator is, where it was trained and how far it can be trusted, in Markdown."""
+"""A model card in Markdown: what a fitted estimator is, what it learned, and how it performs on held-out rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sepc.wording import decimal, percent
 N_REGIONS = 10
 # Columns shown, those that matter most.
 N_COLUMNS = 10
-# What Markdown would read as markup; a single pass, so that nothing is escaped twice.
+# Characters that Markdown would read as markup; escaped in a single pass, so that none is escaped twice.
 ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|*_[]#"} | {sign: f"&#{ord(sign)};" for sign in "<>`"})
 
 
@@ -30,7 +30,7 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     Parameters
     ----------
     estimator : fitted classifier
-        Also a pipeline or a search around one.
+        A pipeline or a search around one is accepted too.
     X, y : rows and their labels, optional
         Held-out rows: none of them may have been used for fitting.
 
@@ -69,14 +69,14 @@ def _promise(estimator: Any) -> list[str]:
 
 
 def _importances(estimator: Any) -> list[str]:
-    """The columns that matter most, by the mean size of their terms."""
+    """The most important columns, by their mean absolute term."""
     sizes = importances_of(estimator)
     if not sizes:
         return []
     shown, n_more = sizes[:N_COLUMNS], len(sizes) - N_COLUMNS
     more = f" The other {n_more:,} matter less." if n_more > 0 else ""
     head = (
-        f"## Feature importance\n\nThe mean size of each column's term, in log-odds, over the training rows.{more}\n\n"
+        f"## Feature importance\n\nThe mean absolute term of each column over the training rows, in log-odds.{more}\n\n"
     )
     return [head + _table(("column", "mean size"), [(escape_cell(name), f"{size:.2f}") for name, size in shown])]
 

@@ -34,7 +34,7 @@ def facts_of(estimator: Any) -> Facts:
 
 
 def promise_of(estimator: Any) -> tuple[str, ...]:
-    """What a `SelectiveClassifier` promises, line by line, after any reason why it is not kept; empty for others."""
+    """What a `SelectiveClassifier` promises, line by line, after the reason if it does not hold; else empty."""
     classifier = unwrap(estimator).classifier
     if not isinstance(classifier, SelectiveClassifier):
         return ()
@@ -68,7 +68,7 @@ def parameters_of(estimator: Any) -> Facts:
 
 
 def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
-    """Columns with how much each matters, the largest first; empty if labels do not come from column terms."""
+    """The importance of each column, the largest first; empty if labels do not come from the terms of columns."""
     inside = unwrap(estimator)
     while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
         inside = unwrap(inside.classifier.estimator_)

@@ -27,8 +27,9 @@ def partition_chart(
 ) -> Markup:
     """Ellipses and rows in the plane of the picture, with a legend below.
 
-    `rows` describes the held-out rows that tables list, by position, and `regions` gives the names and ellipsoids of
-    the regions that they list. A link to their ids, ``at-3`` or `place_id`, marks them here; a click leads back.
+    `rows` describes the held-out rows that the tables list, by position; `regions` gives the names and ellipsoids of
+    the regions that they list. The tables link to the ids of rows (such as ``at-3``) and regions (`place_id`), and a
+    click on a mark leads back.
     """
     rows, regions = rows or {}, regions or {}
     plot = PlotArea(*picture.box, **PLOT_AREA)

@@ -16,7 +16,7 @@ from sepc.sql.expressions import SQL, first_true, in_pairs
 from sepc.sql.query import Query
 from sepc.wording import listed, shown
 
-# Where models are exported to, in messages.
+# The name of the export target in messages.
 TARGET = "SQL"
 
 # The largest double; what exceeds it is infinite.
@@ -65,7 +65,7 @@ def _given_column(column: Column, preparation: Preparation) -> GivenColumn:
 
 
 def text_column_comment(columns: list[GivenColumn]) -> SQL:
-    """A comment that names columns that were text in training but hold numbers or dates here; empty without any."""
+    """A comment that names the columns that were text in training but hold numbers or dates here; may be empty."""
     read = [f"{shown(column.name)} ({column.written.named()})" for column in columns if column.written is not None]
     if not read:
         return ""

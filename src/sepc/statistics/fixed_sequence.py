@@ -16,8 +16,9 @@ from sepc.statistics.binomial import rows_needed
 
 N_THRESHOLDS = 200
 
-# Testing starts where this many errors would still pass, if that takes at most this share of the rows. A stricter
-# start, which a single error ends, abstained on many rows: docs/explanation/promises.md lists what was tried.
+# Testing starts at a threshold that passes even with this many errors, if that takes at most this share of the rows.
+# With a stricter start, a single error can end the test, and models abstained on many rows:
+# docs/explanation/promises.md lists what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 

@@ -98,9 +98,9 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
 
     def _decide(self, X: Any) -> RepairedDecisions:
         outer: Decisions = self.estimator_.decide(X)
-        asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
+        rows_of = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
         located = partition_decisions(outer)
-        inner = {region: self._decide_in(region, located[rows]) for region, rows in asked.items() if len(rows)}
+        inner = {region: self._decide_in(region, located[rows]) for region, rows in rows_of.items() if len(rows)}
         return RepairedDecisions.gather(RepairedParts(outer, inner))
 
     def _decide_in(self, region: int, located: SEPDecisions) -> SEPDecisions:

@@ -29,9 +29,9 @@ class Lack(IntEnum):
 
 
 NEEDS = {
-    Lack.TRUST: "the promise asks for more trust",
+    Lack.TRUST: "the promise requires more trust",
     Lack.GROUP: "there is no promise for its group",
-    Lack.REGION: "calibration has too few rows in its region",
+    Lack.REGION: "there are too few calibration rows in its region",
 }
 
 
@@ -55,7 +55,7 @@ class SelectiveDecisions(Decisions):
 
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
-        """The decisions of an estimator, some of them accepted; it may not know all of the classes."""
+        """The decisions of an estimator, accepted as given; it may not know all of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,

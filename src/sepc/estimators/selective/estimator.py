@@ -30,7 +30,7 @@ from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promi
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.selective.validation import check_asked, check_promise, check_shares, risks_of_labels
+from sepc.estimators.selective.validation import check_fit_arguments, check_promise, check_shares, risks_of_labels
 from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
 
@@ -61,8 +61,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         Probability that the promise is kept. Values closer to 1 accept fewer rows.
     by : str, int, or a list of two, optional
         One or two columns whose values define groups: the error rate is then kept in every group, simultaneously with
-        `confidence`. Names of columns of a DataFrame, positions in an array, or names of what is given as
-        `groups`. Groups too small for any promise accept nothing.
+        `confidence`. Names of columns of a DataFrame, positions in an array, or names of columns in
+        `groups`. Rows of groups too small for any promise are not accepted.
     one_threshold : bool, default=False
         With `by`, whether all groups share a threshold. If not, each has its own, and `decide` needs the groups.
     parents : mapping of group to group, optional
@@ -166,7 +166,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self
         """
         self.check_parameters()
-        check_asked(self.max_risk, self.by, groups, X_target)
+        check_fit_arguments(self.max_risk, self.by, groups, X_target)
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
@@ -321,7 +321,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return columns_for(super()._probabilities(X), known, self.classes_)
 
     def summary(self) -> str:
-        """The promises in words: a sentence for each one, or the reason why it cannot be made."""
+        """The promises in words: a sentence for each one, or why it cannot be made."""
         check_is_fitted(self)
         risk, classes = self.max_risk, self.classes_
         unknown = np.setdiff1d(classes, self.estimator_.classes_)
@@ -395,5 +395,5 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
 
 
 def _about(labels: NDArray[Any], label: Any) -> BoolArray:
-    """The rows that the promise for `label` is about."""
+    """The rows that the promise for `label` is about: those predicted as it; all rows for None."""
     return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)

@@ -71,7 +71,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
 
 
 def _check_promises(selective: SelectiveClassifier, reader: Reader, n_controls: int) -> None:
-    """Raise if the promises are not those that the parameters ask for."""
+    """Raise if the promises do not match the parameters."""
     risks: Any = selective.max_risk
     groups, controls = selective.groups_, selective.controls_
     if len(controls) != n_controls:
@@ -158,7 +158,7 @@ def _key_from(node: Any, reader: Reader) -> Key:
 
 
 def _groups_to_node(groups: Groups | None) -> Node | None:
-    """Write what is known of the groups."""
+    """Write the groups."""
     if groups is None:
         return None
     return {

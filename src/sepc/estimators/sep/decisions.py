@@ -1,4 +1,4 @@
-"""Decisions of an `SEPClassifier`: where rows lie in its partition, and what follows for their labels."""
+"""Decisions of an `SEPClassifier`: where rows lie in its partition, and the labels that follow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SEPDecisions(Decisions):
         As in `Decisions`. A region is a position in `SEPClassifier.regions_`: the set of ellipsoids a row lies in or,
         for a row outside, the nearest ellipsoid or isolated row.
     rule : array of `Rule`
-        The rule of the paper that gave the counts.
+        The rule of the paper by which the counts were found.
     gauge : array of float
         The Mahalanobis distance in units of the ellipsoid: below 1 in the ellipsoid where the row lies deepest; above
         1, in the nearest one, if it lies outside all of them.
@@ -57,7 +57,7 @@ class SEPDecisions(Decisions):
     preparation : Preparation or None
         How columns become features; None if all of them are numbers.
     counts_label : array
-        The label that the counts alone would give; rows where it differs from `label` are worth a look.
+        The label that the counts alone would give; rows where it differs from `label` are worth checking.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -85,7 +85,7 @@ class SEPDecisions(Decisions):
     ) -> Self:
         """Decide on rows given in the user's own features."""
         complete, judged = judge_any(model, rows, min_trust)
-        looking_up = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
+        cause = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -96,7 +96,7 @@ class SEPDecisions(Decisions):
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
             empty=np.zeros((len(rows), 0), dtype=bool) if empty is None else empty,
             preparation=preparation,
-            **vars(judged) | {"cause": looking_up},
+            **vars(judged) | {"cause": cause},
         )
 
     @property
@@ -106,7 +106,7 @@ class SEPDecisions(Decisions):
 
     @property
     def given_rows(self) -> FloatArray:
-        """The rows as they were given, with NaN for what is missing."""
+        """The rows as they were given, with NaN for missing values."""
         given = self.rows.copy()
         given[:, : self.missing.shape[1]][self.missing] = np.nan
         return given
@@ -163,7 +163,7 @@ class SEPDecision(Decision):
         return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)), self._empty())
 
     def ask_for(self) -> list[tuple[str, float]]:
-        """The missing values, and how often knowing one would be enough to accept the row; best first.
+        """The missing values, and how often knowing each would be enough to accept the row; best first.
 
         Ties, such as among values that are never enough, are ordered by the trust they add.
         """

@@ -80,14 +80,14 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     out_of_fold : bool, default=False
-        Also compute `out_of_fold_`: weights are fitted for two more models, without drawing more ellipsoids; with
+        Also compute `out_of_fold_`: weights are fitted for two more models, without fitting more ellipsoids; with
         missing values, two more models are fitted in full. Needs trust="weights" and rows in memory.
     n_jobs : int or None, default=None
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
         For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
     verbose : bool, default=False
-        Print a line for every round, and how many rows were used for what.
+        Print a line for every round, and how many rows each step used.
 
     Attributes
     ----------
@@ -174,8 +174,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
         """A classifier that follows the paper to the letter wherever the paper is specific enough."""
-        letter: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
-        return cls(n_impure, **letter | options)
+        as_in_paper: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
+        return cls(n_impure, **as_in_paper | options)
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

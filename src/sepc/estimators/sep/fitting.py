@@ -81,7 +81,7 @@ class FitSettings:
     local_rows: int
 
     def seed(self) -> int:
-        """A seed, the same each time unless `random_state` is None or a generator."""
+        """A seed, the same each time unless `random_state` is None or a RandomState."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
@@ -129,7 +129,7 @@ def _partition_and_weigh(
 ) -> Fit:
     """Partition, count and fit the weights.
 
-    Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
+    Samples are drawn in the user's own units: standardised first, a row could round to another hash on another engine.
     """
     training, seed = common.training, common.settings.seed()
     is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
@@ -215,9 +215,9 @@ class _Common:
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
-        """A model of the rows outside of a fold; it does not know classes without such rows.
+        """A model of the rows outside of a fold; it has only the classes of these rows.
 
-        `shares` says how many rows each row of a class stands for.
+        `shares` holds, for each class, how many rows each of its rows stands for.
         """
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])

@@ -49,7 +49,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
 
 
 def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation | None:
-    """The preparation of tables, or None if there is none; it must have the columns of the classifier."""
+    """The preparation of tables, or None; raises if its columns are not those of the classifier."""
     if not reader.has("preparation"):
         return None
     preparation = record_from(Preparation, reader.part("preparation"))

@@ -64,9 +64,9 @@ class GivenColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Rows of a table in memory, each as often as it counts, with NaN for missing values.
+    """Rows of a table in memory, repeated by weight, with NaN for missing values.
 
-    `positions` says where each row stands in the table, which has `n_table` rows.
+    `positions` holds the position of each row in the table, which has `n_table` rows.
     """
 
     rows: FloatArray
@@ -80,7 +80,7 @@ class TableRows:
         return bool(np.isnan(self.rows).any())
 
     def of_table(self, found: FloatArray) -> FloatArray:
-        """Map results for these rows back to the rows of the table; NaN for rows that do not count."""
+        """Map results for these rows back to the rows of the table; NaN for rows of weight zero."""
         of_table = np.full((self.n_table, *found.shape[1:]), np.nan)
         of_table[self.positions] = found
         return of_table

@@ -133,7 +133,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
         if len(self.by_) == len(names):
-            raise ValueError(f"by names all {len(names)} columns, so nothing is left for the models to see.")
+            raise ValueError(f"by names all {len(names)} columns, so no column is left for the models.")
         self.strata_, stratum = find_strata(
             tuple(str(names[j]) for j in self.by_),
             categories_of(X, self.by_),
@@ -144,7 +144,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         )
         rest = self._without_by(X)
         with_model = np.flatnonzero(self.strata_.fitted)
-        # A column may be constant in just one stratum; otherwise the pooled model warns, if it is of the same kind.
+        # A column may be constant in one stratum only. The pooled model warns of others, if it is of the same kind.
         quiet = self.pooled is None
         jobs = [
             delayed(_fit)(clone(self.estimator), *_take(rest, labels, stratum == s), quiet=quiet) for s in with_model
@@ -265,5 +265,5 @@ def _fit(
             f"{kind} could not be fitted; column{'s' if several else ''} {', '.join(map(repr, text))}, not in by, "
             f"hold{'' if several else 's'} text or categories. {advice} in a pipeline, for example make_pipeline("
             f"make_column_transformer((TargetEncoder(), {text}), remainder='passthrough'), {kind}()). "
-            f"What {kind} said: {error}"
+            f"The error of {kind}: {error}"
         ) from error

@@ -32,7 +32,7 @@ class TrustedDecisions(Decisions):
     base_trust : array of float
         The other model's own probability of its label; NaN if it gives none.
     partition : SEPDecisions
-        What the partition alone decides.
+        The decisions of the partition alone.
     """
 
     model: TrustModel = field(metadata=SHARED)
@@ -89,9 +89,9 @@ class TrustedDecisions(Decisions):
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts.
 
-        They explain the trust; why the other model gives its label is not known.
+        They explain the trust; why the other model chose its label is not known.
         """
-        # The partition describes the row, although its own cause may be different.
+        # The partition describes the row with this cause, although its own may be different.
         partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]
 
@@ -111,4 +111,4 @@ class TrustedDecisions(Decisions):
         if self.agreement[i]:
             return f"The nearest cases agree ({percent(self.support[i])})."
         opinion = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
-        return f"The nearest cases say {opinion} instead."
+        return f"The nearest cases suggest {opinion} instead."

@@ -33,9 +33,9 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted alongside the classifier on the same rows. By cross-fitting, a logistic
-    model learns when the label is right, from what the two say about rows that neither has seen. A classifier may be
-    confident where it has seen nothing; the partition knows where the training rows lie, and far from them no label is
-    trusted.
+    model learns when the label is right, from the probabilities of both on rows that neither has seen. A classifier may
+    be confident where it has seen nothing; the partition shows where the training rows lie, and far from them no label
+    is trusted.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) 
 def _signals_on_left_out(
     estimator: Any, partition: _TransformedPartition, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Signals of the labels of left-out rows, and whether the labels are right; a frozen model is not refitted."""
+    """Signals for the predicted labels of left-out rows, and whether they are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
     with warnings.catch_warnings():
         # The fit on all rows has warned already.

@@ -45,7 +45,7 @@ class Feedback:
 
     @cached_property
     def region_name(self) -> Callable[[int], str]:
-        """Gives the name of a region."""
+        """A function that gives the name of a region."""
         return region_namer(self.decisions)
 
     def __len__(self) -> int:
@@ -102,5 +102,5 @@ def region_namer(decisions: Decisions) -> Callable[[int], str]:
 
 
 def fallback_name(region: int) -> str:
-    """The name of a region if no partition says where it lies."""
+    """The name of a region if there is no partition to describe it."""
     return f"region {region}"

@@ -35,7 +35,7 @@ MOST_COLUMNS = 5
 
 @record
 class MonitorState:
-    """Everything that a monitor remembers.
+    """Everything that a monitor stores.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class MonitorState:
     shift, scale : (d,) arrays
         Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
     features : tuple of str
-        Their names, as in the table that the reference came in.
+        Names of the features, as in the reference.
     reference : Tally
         The rows that all others are compared with.
     seen : Streams
     alarms : tuple of Alarm
-        All that were raised, in order.
+        All alarms raised, in order.
     """
 
     confidence: float = number(0.0, 1.0)
@@ -93,7 +93,7 @@ def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally, token:
 
 
 def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
-    """The state with alarms for every rate with enough evidence, the clearest first, and with full windows renewed."""
+    """The state with an alarm for every rate with enough evidence, the clearest first, and full windows restarted."""
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
     return replace(state, seen=state.seen.renew())
@@ -167,7 +167,7 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
 def _find_shifts(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
     """Features that shifted in the region and, if its share changed, in the regions whose share moved the other way.
 
-    If none did, those around it are compared.
+    If there are no such regions, those around it are included instead.
     """
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
