@@ -202,11 +202,14 @@ def _false_count_lines(found: Sequence[FalseCounts]) -> list[str]:
     ]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
-    return [
+    lines = [
         "How far false counts of one site could move the threshold for all:",
-        *(f"  {line.rstrip()}" for line in lines),
-        f"A site that invents rows can do more: {found[0].n_invented:,} invented right rows would accept every row.",
+        *(f"  {one.rstrip()}" for one in lines),
     ]
+    if found[0].n_invented:
+        n = f"{found[0].n_invented:,} invented right rows"
+        lines.append(f"A site that invents rows can do more: {n} would make the promise accept every row.")
+    return lines
 
 
 def _number(threshold: float) -> str:
