@@ -116,6 +116,7 @@ bench:
 	$(PY) -m sepc_benchmarks.guarantees --output benchmarks/results/guarantees.json
 	$(PY) -m sepc_benchmarks.groups --output benchmarks/results/groups.json
 	$(PY) -m sepc_benchmarks.shift --output benchmarks/results/shift.json
+	$(PY) -m sepc_benchmarks.sites --output benchmarks/results/sites.json
 	$(PY) -m sepc_benchmarks.wide --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
 	$(PY) -m sepc_benchmarks.wide --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
 	$(PY) -m sepc_benchmarks.wide --tables line curve --columns 60 --rows 2000 --seeds 1 \

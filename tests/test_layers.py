@@ -34,6 +34,7 @@ LAYERS = [
     {"views"},
     {"reporting", "plot", "onnx", "sql"},
     {"spark", "mlflow", "lifecycle", "geometry", "results"},
+    {"sites"},
     {"cli"},
 ]
 ALONE = {"datasets"}

@@ -12,8 +12,10 @@ import sepc
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^   ~(sepc[\w.]+)$", PAGE, re.MULTILINE)
-SUBPACKAGES = ["sepc.lifecycle", "sepc.plot", "sepc.onnx", "sepc.sql", "sepc.geometry", "sepc.results", "sepc.metrics"]
-PUBLIC = "sepc|sepc.(geometry|results|lifecycle|metrics|plot|onnx|sql|mlflow|spark|datasets)"
+SUBPACKAGES = [
+    f"sepc.{name}" for name in ("lifecycle", "sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
+]
+PUBLIC = "sepc|sepc.(geometry|results|lifecycle|sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
 DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.py")),

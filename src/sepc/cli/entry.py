@@ -12,8 +12,10 @@ from typing import Any, NoReturn
 
 from sepc.cli import (
     audit,
+    certify,
     check_plan,
     completion,
+    counts,
     diff,
     explain,
     export,
@@ -45,6 +47,8 @@ COMMANDS: dict[str, Any] = {
     "repair": repair,
     "diff": diff,
     "check-plan": check_plan,
+    "counts": counts,
+    "certify": certify,
     "inspect": inspect,
     "export": export,
     "sign": sign,

@@ -48,9 +48,12 @@ def n_before_failure(passes: BoolArray) -> int:
     return len(passes) if passes.all() else int(np.argmin(passes))
 
 
-def rows_to_start(n_rows: int, rate: float, confidence: float) -> int:
-    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are tolerated."""
-    needed = [rows_needed(rate, confidence, n_errors) for n_errors in range(FORGIVEN + 1)]
+def rows_to_start(n_rows: int, rate: float, confidence: float, n_assumed: int = 0) -> int:
+    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are tolerated.
+
+    `n_assumed` errors are counted at every threshold, whether or not they occurred.
+    """
+    needed = [rows_needed(rate, confidence, n_assumed + n_errors) for n_errors in range(FORGIVEN + 1)]
     return max([n for n in needed if n <= START_SHARE * n_rows], default=needed[0])
 
 

@@ -13,20 +13,19 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
-from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
-from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
-from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
+from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
 from sepc.estimators.selective.lost_promise import LOST, EditablePromise
 from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
@@ -37,7 +36,7 @@ from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
 
 
-class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecisions]):
+class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
     """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
     The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
@@ -107,6 +106,8 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         The `confidence` of the promise when `fit` was called.
     lost_promise_ : LostPromise or None
         After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
+    sites_ : tuple of str
+        The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
 
     Notes
     -----
@@ -200,6 +201,7 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
+        self.sites_: tuple[str, ...] = ()
         for stale in {"lost_promise_", "mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
         self.confidence_ = self.confidence
@@ -249,7 +251,7 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         self, X: Any, decided: Decisions, labels: NDArray[Any], grid: FloatArray, X_target: Any, random: Any
     ) -> None:
         target = decide_inside(self.estimator_, X_target)
-        self._check_regions(target, "X_target is about regions")
+        check_regions(self.estimator_, target, "X_target is about regions")
         rows = Rows(decided.region, decided.trust, np.asarray(decided.label != labels))
         found = choose_for_target(rows, target.region, grid, cast(float, self.max_risk), self.confidence, random)
         trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
@@ -329,64 +331,14 @@ class SelectiveClassifier(EditablePromise, LabelPreservingWrapper[SelectiveDecis
         check_is_fitted(self)
         if self.lost_promise_ is not None:
             return LOST
-        unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
+        risk, classes = self.max_risk, self.classes_
+        unknown = np.setdiff1d(classes, self.estimator_.classes_)
         return promise_in_words(
-            self.controls_, self.confidence_, self.groups_, self.shift_, self.max_risk, self.classes_, unknown
+            self.controls_, self.confidence_, self.groups_, self.shift_, risk, classes, unknown, self.sites_
         )
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)
-
-    def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
-        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
-
-        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
-        rows of a region, accepted or not.
-
-        Parameters
-        ----------
-        X, y : rows and their labels
-            The estimator must not have been trained on any of them.
-
-        Returns
-        -------
-        Certificates
-        """
-        check_is_fitted(self)
-        decided = decide_inside(self.estimator_, X)
-        self._check_regions(decided, "Certificates are for regions")
-        wrong = decided.label != check_labels(y, "SelectiveClassifier")
-        return Certificates.of(decided.region, wrong, self.confidence)
-
-    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
-        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
-
-        Parameters
-        ----------
-        X : array or DataFrame of n rows
-        y : array of shape (n,), optional
-            True labels; without them, acceptance alone is compared.
-        groups : array of n rows, DataFrame or mapping of names to arrays, optional
-            The columns `by`, if they are not in `X`.
-
-        Returns
-        -------
-        GroupComparison
-        """
-        check_is_fitted(self)
-        if self.groups_ is None:
-            raise ValueError("There are no groups to compare; name the columns that define them in by.")
-        decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
-
-    def promised_groups(self) -> list[Key]:
-        """The groups whose rows may be accepted."""
-        return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
-
-    def _check_regions(self, decided: Decisions, what: str) -> None:
-        if (decided.region == NO_REGIONS).any():
-            raise TypeError(f"{what}, but {type(self.estimator_).__name__} has none; use an SEPClassifier.")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,10 +27,12 @@ def promise_in_words(
     max_risk: float | Mapping[Any, float] | Costs,
     classes: Iterable[Any],
     unknown: Iterable[Any],
+    sites: Sequence[str] = (),
 ) -> str:
     """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
 
-    `max_risk` is what was requested: for all rows, for each label, or as costs.
+    `max_risk` is what was requested: for all rows, for each label, or as costs. `sites` are those that the calibration
+    rows come from, if it was made from their counts.
     """
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
     lines = []
@@ -53,6 +55,10 @@ def promise_in_words(
         lines.append(f"Rows predicted as {never} are never accepted: max_risk does not name them.")
     if missing := listed(map(shown, unknown)):
         lines.append(f"The classifier does not know {missing}; such rows count as errors.")
+    if len(sites) > 1:
+        lines.append(f"It is for rows from {listed(sites, MOST_NAMES)} in the mix in which they were counted.")
+    elif sites:
+        lines.append(f"It is for rows from {sites[0]}.")
     return "\n".join(lines)
 
 

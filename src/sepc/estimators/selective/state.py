@@ -50,6 +50,7 @@ def _promise_to_node(selective: SelectiveClassifier, writer: Writer) -> Node:
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
+        **({"sites": list(selective.sites_)} if selective.sites_ else {}),
     }
 
 
@@ -82,6 +83,7 @@ def _read_promise(reader: Reader, selective: SelectiveClassifier) -> None:
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
+    selective.sites_ = tuple(reader.texts("sites")) if reader.has("sites") else ()
     _check_promises(selective, reader, len(controls))
     several = isinstance(selective.max_risk, Mapping) or selective.groups_ is not None
     thresholds = {key: control.threshold for key, control in selective.controls_.items()}

@@ -9,10 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.columns.number_columns import plain_rows, refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
@@ -21,11 +20,11 @@ from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import EditableModel
-from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories, sample_rows
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
+from sepc.estimators.sep.fitted_views import FittedViews
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
-from sepc.estimators.sep.importances import importances_of
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.training_set import (
@@ -39,10 +38,9 @@ from sepc.estimators.sep.training_set import (
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
-from sepc.wording import MOST_NAMES, listed, shown
 
 
-class SEPClassifier(CallbackSupport, EditableModel, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -321,53 +319,10 @@ class SEPClassifier(CallbackSupport, EditableModel, DecidingClassifier[SEPDecisi
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
 
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """How much each column matters: the mean absolute term in log-odds over the training rows.
-
-        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
-        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
-        """
-        check_is_fitted(self)
-        if self.model_.weights is None:
-            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
-        sizes = importances_of(self.model_, self.preparation_)
-        names = getattr(self, "feature_names_in_", self.model_.feature_names)
-        return np.array([sizes.get(str(name), 0.0) for name in names])
-
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
         return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust)
-
-    def apply(self, X: ArrayLike) -> IntArray:
-        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
-        return self.decide(X).region
-
-    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
-        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows to draw.
-        label : object
-            One of `classes_`.
-        random_state : int, RandomState or None
-            By default the estimator's own.
-
-        Returns
-        -------
-        (n, d) array
-        """
-        check_is_fitted(self)
-        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
-        if not of_label:
-            known = listed(map(shown, self.classes_), MOST_NAMES)
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
-        random = check_random_state(self.random_state if random_state is None else random_state)
-        rng = np.random.default_rng(random.randint(2**31 - 1))
-        return sample_rows(of_label, list(self.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
