@@ -44,7 +44,8 @@ class FittedViews:
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
-        return self.decide(X).region
+        region: IntArray = self.decide(X).region
+        return region
 
     def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
         """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
