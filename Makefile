@@ -132,6 +132,7 @@ bench:
 	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json
 	$(PY) -m sepc_benchmarks.column_changes --output benchmarks/results/column_changes.json
 	$(PY) -m sepc_benchmarks.repair --output benchmarks/results/repair.json
+	$(PY) -m sepc_benchmarks.compare --output benchmarks/results/compare.json
 	$(PY) -m sepc_benchmarks.alternatives --output benchmarks/results/alternatives.json
 	$(PY) -m sepc_benchmarks.cost_model --output benchmarks/results/cost_model.json
 	$(PY) -m sepc_benchmarks.weeks --output benchmarks/results/weeks.json
