@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -158,6 +159,15 @@ def _cell(value: Any) -> Any:
     if isinstance(value, pd.Timestamp):
         return value.isoformat()
     return value.item() if isinstance(value, np.generic) else value
+
+
+@cache
+def served(name: str) -> Any:
+    """A model as the service loads it."""
+    from sepc_desk.models import ModelFolder
+
+    with tempfile.TemporaryDirectory() as folder:
+        return ModelFolder(save_models(Path(folder), [name])).load(name)
 
 
 def save_models(folder: Path, names: list[str] | None = None) -> Path:

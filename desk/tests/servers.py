@@ -17,7 +17,7 @@ import httpx2 as httpx
 import psycopg
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
-START_SECONDS = 120
+START_SECONDS = 300
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -118,6 +118,7 @@ class DeskProcess:
                 if httpx.get(self.address + path, timeout=5).status_code == 200:
                     return self
             time.sleep(0.05)
+        self.kill()
         raise RuntimeError(f"The service did not start: {self.log.read_text()[-2000:]}")
 
     @property
@@ -130,6 +131,10 @@ class DeskProcess:
             ["pgrep", "-P", str(self.process.pid), "-f", "multiprocessing.spawn"], text=True, capture_output=True
         ).stdout.split()
         return [int(one) for one in found] or [self.process.pid]
+
+    def n_started(self) -> int:
+        """How many times one of its processes has begun to serve, by its log."""
+        return self.log.read_text().count('"event": "started"')
 
     def client(self, key: str | None = None, **options: object) -> httpx.Client:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}

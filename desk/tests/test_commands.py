@@ -80,6 +80,8 @@ def test_models_are_added_and_go_live(tmp_path: Path, capsys) -> None:
     other = next(line.split()[1] for line in listed if "live" not in line)
     assert run(capsys, "models", "live", "loans", other[:8])[1].startswith(f"loans {other} is live")
     assert "no single version" in run(capsys, "models", "live", "loans", "ffffffff")[1]
+    (tmp_path / "bad.sepc").write_bytes(b"no model")
+    assert "bad.sepc cannot be served" in run(capsys, "models", "add", "loans", tmp_path / "bad.sepc")[1]
     assert "is no name for a model" in run(capsys, "models", "add", "../x", tmp_path / "one.sepc")[1]
 
 

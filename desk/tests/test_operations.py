@@ -121,12 +121,14 @@ def test_a_service_that_cannot_start_says_why(tmp_path: Path, new_database, caps
     assert "There is no folder" in said(new_database("sqlite"), tmp_path / "none")
     (tmp_path / "loans").mkdir()
     assert "holds no .sepc file" in said(new_database("sqlite"), tmp_path)
+    (tmp_path / "loans" / "0.sepc").write_bytes(b"no model")
+    assert "0.sepc cannot be served" in said(new_database("sqlite"), tmp_path)
 
 
 def test_the_promtool_of_prometheus_finds_no_fault_in_the_metrics(running: Running) -> None:
     if shutil.which("promtool") is None:
         pytest.skip("needs Debian's package prometheus")
     running.client.post("/decide", json=BODY)
-    text = running.client.get("/metrics").text
+    text = running.auditor.get("/metrics").text
     found = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True)
     assert found.returncode == 0, found.stdout + found.stderr

@@ -8,12 +8,11 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_models import NAMES, model
+from sample_models import NAMES, model, served
 
-from sepc_desk.columns import Column, Kind, columns_of
+from sepc_desk.columns import Column, Kind
 from sepc_desk.deciding import decide_rows
 from sepc_desk.errors import RequestError
-from sepc_desk.models import Model
 from sepc_desk.rows import frame_of, typed_row
 
 NUMBER = Column("age", Kind.NUMBER)
@@ -92,8 +91,7 @@ def test_a_missing_column_is_named_with_what_may_be_meant() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_decided_together_are_decided_as_if_alone(name: str) -> None:
-    estimator, rows = model(name)
-    version = Model(name, "0", estimator, columns_of(estimator))
+    version, rows = served(name), model(name)[1]
     typed = [typed_row(version.columns, row, i) for i, row in enumerate(rows[:40])]
     together = decide_rows(version, typed)
     assert together == [decide_rows(version, [row])[0] for row in typed[:12]] + decide_rows(version, typed[12:])

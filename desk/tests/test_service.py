@@ -238,7 +238,7 @@ def test_metrics_count_decisions_and_hold_no_values(running: Running) -> None:
     running.client.post(
         "/decide", json={"model": "loans", "rows": [{**LOAN, "amount": 123456789.5, "home": "secret-home"}]}
     )
-    text = running.client.get("/metrics").text
+    text = running.auditor.get("/metrics").text
     for name in ("decisions_total", "request_seconds_bucket", "write_seconds_sum", "log_lag_seconds", "chain_place"):
         assert f"sepc_desk_{name}" in text
     assert 'model="loans"' in text

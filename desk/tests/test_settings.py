@@ -37,7 +37,10 @@ def test_secrets_may_be_in_files_and_are_not_shown(tmp_path: Path) -> None:
         ({}, {"synchronous_commit": "local"}, "use one of on, remote_apply, off"),
         ({}, {"oidc_issuer": "https://x"}, "set SEPC_DESK_OIDC_CLIENT_ID"),
         ({}, OIDC | {"session_secret": "short"}, "openssl rand -hex 32"),
-        ({}, {"oidc_roles": {"a": "boss"}}, "use one of program, reviewer, owner, auditor"),
+        ({}, OIDC | {"oidc_issuer": "http://login.example.org"}, "starts with https://"),
+        ({}, OIDC | {"oidc_scope": "profile"}, "it must have openid"),
+        ({}, OIDC | {"oidc_issuer": "file:///etc/passwd"}, "starts with https://"),
+        ({}, {"oidc_roles": {"a": "boss"}}, "use one of program, reviewer, owner, auditor, monitor"),
         ({}, {"oidc_roles": {"a": 1}}, "maps values of the claim to roles"),
     ],
 )

@@ -1,11 +1,16 @@
-"""The columns that a model takes, from the attributes that its estimator documents."""
+"""The columns that a model takes, from the description in its file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+Node = Mapping[str, Any]
+
+# What a file has as the kind of a column that training left out.
+LEFT_OUT = "left out"
 
 
 class Kind(StrEnum):
@@ -34,41 +39,38 @@ class Column:
     is_needed: bool = True
 
 
-def columns_of(model: Any) -> tuple[Column, ...]:
-    """The columns that a model reads, in the order of training; without those that training left out."""
-    kinds = dict(_kinds(model))
-    named = getattr(model, "feature_names_in_", None)
-    names = [f"x{j}" for j in range(model.n_features_in_)] if named is None else [str(name) for name in named]
+def columns_of(node: Node) -> tuple[Column, ...]:
+    """The columns that a model reads, in the order of training; without those that training left out.
+
+    The node is what `sepc.inspect` gives of the model's file, as the reference of the file format describes it.
+    """
+    kinds = dict(_kinds(node))
+    named = node["feature_names_in"]
+    names = [f"x{j}" for j in range(node["n_features_in"])] if named is None else named
     used = [name for name in names if kinds.get(name, Kind.NUMBER) is not None]
-    groups = [name for name in _group_names(model) if name not in used]
+    groups = [name for name in _group_names(node) if name not in used]
     columns = [Column(name, kinds.get(name) or Kind.NUMBER) for name in used]
     return (*columns, *(Column(name, Kind.CATEGORY, is_needed=False) for name in groups))
 
 
-def _kinds(model: Any) -> Iterator[tuple[str, Kind | None]]:
+def _kinds(node: Node) -> Iterator[tuple[str, Kind | None]]:
     """Names and kinds of columns that are not plain numbers; None for those that training left out."""
-    inner = _without_freeze(model)
-    if hasattr(inner, "strata_"):
-        yield from _kinds(inner.pooled_)
-        yield from ((str(name), Kind.CATEGORY) for name in inner.strata_.by)
-    elif hasattr(inner, "preparation_"):
-        for column in () if inner.preparation_ is None else inner.preparation_.columns:
-            yield column.name, _kind_of(column)
-    elif hasattr(inner, "estimator_"):
-        yield from _kinds(inner.estimator_)
+    if node["kind"] == "StratifiedClassifier":
+        yield from _kinds(node["pooled"]["ours"])
+        yield from ((name, Kind.CATEGORY) for name in node["by_names"])
+    elif node["kind"] == "SEPClassifier":
+        for column in (node["preparation"] or {}).get("columns", ()):
+            yield column["name"], _kind_of(column)
+    else:
+        yield from _kinds(node["estimator"]["ours"])
 
 
-def _kind_of(column: Any) -> Kind | None:
-    if str(column.kind) == "left out":
+def _kind_of(column: Node) -> Kind | None:
+    if column["kind"] == LEFT_OUT:
         return None
-    return Kind.TEXT if column.written is not None else Kind(str(column.kind))
+    # Files of sepc 0.1.0 have no `written`: it read no numbers or dates from text.
+    return Kind.TEXT if column.get("written") is not None else Kind(column["kind"])
 
 
-def _group_names(model: Any) -> list[str]:
-    groups = getattr(_without_freeze(model), "groups_", None)
-    return [] if groups is None else [name for name in groups.by if isinstance(name, str)]
-
-
-def _without_freeze(model: Any) -> Any:
-    """The model in scikit-learn's `FrozenEstimator`, if it is in one."""
-    return model.estimator if type(model).__name__ == "FrozenEstimator" else model
+def _group_names(node: Node) -> list[str]:
+    return [name for name in (node.get("groups") or {}).get("by", ()) if isinstance(name, str)]

@@ -112,11 +112,7 @@ class ModelFolder:
         file = self.versions(name).get(digest)
         if file is None:
             raise ModelFolderError(f"There is no file of {name} with digest {digest[:NAME_DIGITS]}.")
-        try:
-            estimator = sepc.load(file)
-        except (sepc.FormatError, sepc.ForeignModelError) as error:
-            raise ModelFolderError(f"{file} cannot be served: {error}") from error
-        return Model(name, digest, estimator, columns_of(estimator))
+        return Model(name, digest, _loaded(file), columns_of(sepc.inspect(file).model))
 
     def load_live(self) -> dict[str, Model]:
         """The live version of every model."""
@@ -133,7 +129,7 @@ class ModelFolder:
             raise ModelFolderError(f"{name!r} is no name for a model; use a-z, 0-9, - and _, at most 63 characters.")
         content = file.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        sepc.load(file)
+        _loaded(file)
         folder = self.path / name
         folder.mkdir(exist_ok=True)
         is_first = not self.versions(name)
@@ -154,6 +150,13 @@ class ModelFolder:
             known = ", ".join(own[:NAME_DIGITS] for own in versions) or "none"
             raise ModelFolderError(f"{name} has no single version {digest!r}; its versions are {known}.")
         return found[0]
+
+
+def _loaded(file: Path) -> Any:
+    try:
+        return sepc.load(file)
+    except (sepc.FormatError, sepc.ForeignModelError) as error:
+        raise ModelFolderError(f"{file} cannot be served: {error}") from error
 
 
 def _write(path: Path, content: bytes) -> None:

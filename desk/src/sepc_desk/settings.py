@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -18,7 +19,8 @@ from sepc_desk.errors import SettingError
 PREFIX = "SEPC_DESK_"
 FILE = PREFIX + "SETTINGS"
 DRIVERS = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
-ROLES = ("program", "reviewer", "owner", "auditor")
+ROLES = ("program", "reviewer", "owner", "auditor", "monitor")
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 COMMIT_LEVELS = ("on", "remote_apply", "off")
 # A session is signed with this; shorter secrets can be guessed.
 SHORTEST_SECRET = 32
@@ -80,6 +82,14 @@ class Settings:
                 )
 
     def _check_sign_in(self) -> None:
+        issuer = urlsplit(self.oidc_issuer)
+        if not issuer.hostname or (issuer.scheme != "https" and issuer.hostname not in LOOPBACK):
+            raise SettingError(
+                f"oidc_issuer is {self.oidc_issuer!r}; use an address that starts with https://, since secrets go "
+                "there. Only a provider on this machine may have http://."
+            )
+        if "openid" not in self.oidc_scope.split():
+            raise SettingError(f"oidc_scope is {self.oidc_scope!r}; it must have openid, or nobody's name is certain.")
         for name in ("oidc_client_id", "oidc_client_secret"):
             if not getattr(self, name):
                 raise SettingError(f"{name} is not set, and oidc_issuer is; set {PREFIX}{name.upper()}.")

@@ -24,6 +24,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2 as httpx
@@ -44,7 +45,8 @@ from sepc_desk.settings import load_settings  # noqa: E402
 from sepc_desk.verifying import verify  # noqa: E402
 
 N_CLIENTS = 12
-BACK_SECONDS = 120
+N_PROCESSES = 2
+BACK_SECONDS = 300
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo"]
 
 
@@ -66,21 +68,25 @@ class Load:
         rng = random.Random(seed)
         with httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=40) as client:
             while not self.is_over:
-                self._one(client, {"model": "loans", "rows": [rng.choice(self.rows)]}, str(uuid.uuid4()))
+                headers = {"Idempotency-Key": str(uuid.uuid4())}
+                if rng.random() < 0.05:
+                    # A new connection now and then, so that processes that were started anew get their share.
+                    headers["Connection"] = "close"
+                self._one(client, {"model": "loans", "rows": [rng.choice(self.rows)]}, headers)
 
-    def _one(self, client: httpx.Client, body: dict, key: str) -> None:
+    def _one(self, client: httpx.Client, body: dict, headers: dict[str, str]) -> None:
         """One request, sent again with its key until it is answered."""
         until = time.monotonic() + 2 * BACK_SECONDS
         while time.monotonic() < until:
             try:
-                answer = client.post("/decide", json=body, headers={"Idempotency-Key": key})
+                answer = client.post("/decide", json=body, headers=headers)
             except httpx.HTTPError as error:
                 self._failed(type(error).__name__)
                 time.sleep(0.2)
                 continue
             if answer.status_code == 200:
                 with self._lock:
-                    self.answers.append(answer.json()["decisions"][0] | {"key": key})
+                    self.answers.append(answer.json()["decisions"][0])
                 return
             self._failed(str(answer.status_code))
             time.sleep(float(answer.headers.get("retry-after", 0.2)) / 4)
@@ -189,6 +195,8 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     options = parser.parse_args()
+    if options.database == "sqlite" and options.fault in ("stop-postgresql", "hang", "control"):
+        parser.error(f"{options.fault} is a fault of PostgreSQL; SQLite has no server.")
     found = run(options.fault, options.times, options.database)
     print(json.dumps(found))
     lost = int(str(found["missing"])) + int(str(found["twice"]))
@@ -198,69 +206,87 @@ def main() -> int:
 
 
 def run(fault: str, times: int, kind: str) -> dict[str, object]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
         store = save_models(folder / "models", ["loans"])
         disk = folder / "disk"
         disk.mkdir()
         if fault == "full-disk":
-            subprocess.run(
-                [*AS_ROOT, "mount", "-t", "tmpfs", "-o", "size=160m,mode=1777", "tmpfs", str(disk)], check=True
-            )
-        try:
-            return _run(fault, times, kind, folder, store, disk)
-        finally:
-            if fault == "full-disk":
-                subprocess.run([*AS_ROOT, "umount", "-l", str(disk)], check=True)
-
-
-def _run(fault: str, times: int, kind: str, folder: Path, store: Path, disk: Path) -> dict[str, object]:
-    cluster = None
-    if kind == "postgresql":
-        (disk / "pg").mkdir()
-        limits = {"max_wal_size": "64MB", "min_wal_size": "32MB", "wal_recycle": "on"}
-        cluster = Cluster(disk / "pg", **limits)
-        database = cluster.create("desk")
-    else:
+            mount = ["mount", "-t", "tmpfs", "-o", "size=160m,mode=1777", "tmpfs", str(disk)]
+            subprocess.run([*AS_ROOT, *mount], check=True)
+            stack.callback(subprocess.run, [*AS_ROOT, "umount", "-l", str(disk)], check=True)
+        cluster = None
         database = f"sqlite:///{disk}/desk.db"
-    engine = engine_of(load_settings({}, database=database))
-    migrate(engine)
-    key = create_key(engine, "faults", ["loans"])
-    engine.dispose()
-    proxy = HangingProxy(cluster.port) if fault == "hang" and cluster is not None else None
-    through = make_url(database).set(port=proxy.port).render_as_string() if proxy else database
-    level = {"synchronous_commit": "off"} if fault == "control" else {}
-    process = DeskProcess(through, store, processes=2, write_seconds=2, **level).wait_ready()
-    supervisor = Supervisor(process)
-    load = Load(process.address, key)
-    act: dict[str, Callable[[], None]] = {
-        "kill-one": lambda: os.kill(random.choice(process.workers()), signal.SIGKILL),
-        "kill-all": process.kill,
-        "hang": lambda: proxy.hang() if proxy else None,
-        "full-disk": lambda: fill_disk(disk, load, cluster),
-    }
-    back = []
-    rng = random.Random(0)
-    try:
-        load.wait_for(50)
-        for _ in range(times):
-            time.sleep(rng.random() * 0.5)
-            if fault in ("stop-postgresql", "control") and cluster is not None:
-                cluster.stop("immediate")
-                cluster.start()
-            else:
-                act[fault]()
-            back.append(load.wait_for(30))
+        if kind == "postgresql":
+            (disk / "pg").mkdir()
+            cluster = Cluster(disk / "pg", max_wal_size="64MB", min_wal_size="32MB", wal_recycle="on")
+            stack.callback(cluster.remove)
+            database = cluster.create("desk")
+        engine = engine_of(load_settings({}, database=database))
+        migrate(engine)
+        key = create_key(engine, "faults", ["loans"])
+        engine.dispose()
+        proxy = HangingProxy(cluster.port) if fault == "hang" and cluster is not None else None
+        through = make_url(database).set(port=proxy.port).render_as_string() if proxy else database
+        level = {"synchronous_commit": "off"} if fault == "control" else {}
+        process = DeskProcess(through, store, processes=N_PROCESSES, write_seconds=2, **level).wait_ready()
+        stack.callback(process.log.unlink)
+        supervisor = Supervisor(process)
+        stack.callback(supervisor.stop)
+        load = Load(process.address, key)
+        stack.callback(load.stop)
+        act: dict[str, Callable[[], None]] = {
+            "kill-one": lambda: os.kill(random.choice(process.workers()), signal.SIGKILL),
+            "kill-all": process.kill,
+            "hang": lambda: proxy.hang() if proxy else None,
+            "full-disk": lambda: fill_disk(disk, load, cluster),
+            "stop-postgresql": lambda: restart(cluster),
+            "control": lambda: restart(cluster),
+        }
+        told = {"fault": fault, "database": kind, "times": times}
+        told |= break_again_and_again(act[fault], times, process, load, is_replaced=fault == "kill-one")
         load.stop()
-        result = check(database, load)
-    finally:
-        load.is_over = True
-        supervisor.stop()
-        if cluster is not None:
-            cluster.stop("immediate")
+        return told | check(database, load)
+
+
+def break_again_and_again(
+    act: Callable[[], None], times: int, process: DeskProcess, load: Load, *, is_replaced: bool
+) -> dict[str, object]:
+    """Cause the fault in mid-load, and wait each time until the service is back."""
+    back = []
+    n_noticed = 0
+    rng = random.Random(0)
+    wait_until_started(process, N_PROCESSES)
+    load.wait_for(50)
+    for _ in range(times):
+        time.sleep(rng.random() * 0.5)
+        n_failed, n_started = sum(load.failures.values()), process.n_started()
+        act()
+        struck = time.monotonic()
+        if is_replaced:
+            wait_until_started(process, n_started + 1)
+        load.wait_for(30)
+        back.append(time.monotonic() - struck)
+        n_noticed += sum(load.failures.values()) > n_failed
     seconds = {"back after, median s": round(sorted(back)[len(back) // 2], 2), "longest s": round(max(back), 2)}
-    return {"fault": fault, "database": kind, "times": times, **result, **seconds, "failures": dict(load.failures)}
+    return {"noticed by clients": n_noticed, **seconds, "failures": dict(load.failures)}
+
+
+def wait_until_started(process: DeskProcess, n: int) -> None:
+    """Wait until processes have begun to serve `n` times; the service itself replaces one that was killed."""
+    until = time.monotonic() + BACK_SECONDS
+    while process.n_started() < n:
+        if time.monotonic() > until:
+            raise RuntimeError("The process that was killed was not replaced.")
+        time.sleep(0.01)
+
+
+def restart(cluster: Cluster | None) -> None:
+    """Stop PostgreSQL as a crash would, and start it again."""
+    assert cluster is not None
+    cluster.stop("immediate")
+    cluster.start()
 
 
 def fill_disk(disk: Path, load: Load, cluster: Cluster | None) -> None:

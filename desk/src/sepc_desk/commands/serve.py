@@ -11,11 +11,16 @@ import uvicorn
 
 from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.models import ModelFolder
-from sepc_desk.service.app import create_app
+from sepc_desk.service.connections import LimitedConnection
 from sepc_desk.settings import FILE, PREFIX
+
+APP = "sepc_desk.service.app:create_app"
 
 # Each process decides on one core; more threads of BLAS only get in each other's way.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# After which a process that does not answer its supervisor is killed and replaced. It must be long enough to import
+# everything on a machine that is busy, or new processes would be killed again and again.
+HUNG_SECONDS = 60
 GIVEN = ("database", "models", "host", "port", "processes")
 
 
@@ -35,9 +40,8 @@ def serve(options: argparse.Namespace) -> int:
     settings = settings_of(options, **given)
     with engine_for(options):
         pass  # It was reached, and is at the newest version.
-    folder = ModelFolder(settings.models)
-    for name in folder.names():
-        folder.live_digest(name)
+    # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
+    ModelFolder(settings.models).load_live()
     # Processes that uvicorn starts read their settings from the environment.
     if options.settings is not None:
         os.environ[FILE] = str(options.settings.resolve())
@@ -48,15 +52,17 @@ def serve(options: argparse.Namespace) -> int:
         os.environ.setdefault(name, "1")
     if settings.processes > 1 and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
-    is_alone = settings.processes == 1
     uvicorn.run(
-        create_app(settings) if is_alone else "sepc_desk.service.app:create_app",
-        factory=not is_alone,
+        APP,
+        factory=True,
+        http=LimitedConnection,
+        ws="none",
         host=settings.host,
         port=settings.port,
         workers=settings.processes,
         limit_concurrency=settings.max_connections,
         timeout_keep_alive=75,
+        timeout_worker_healthcheck=HUNG_SECONDS,
         timeout_graceful_shutdown=int(settings.answer_seconds) + 5,
         proxy_headers=True,
         forwarded_allow_ips=settings.trusted_proxies,

@@ -191,6 +191,8 @@ CASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required"
 ERASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["erased"]})}
 HEAD_DOCUMENT: Document = {"responses": _responses(RECEIPT)}
 PLAIN_DOCUMENT: Document = {"responses": _responses({"type": "object"})}
+# Answered without a key.
+HEALTH_DOCUMENT: Document = PLAIN_DOCUMENT | {"security": []}
 METRICS_DOCUMENT: Document = {
     "responses": _responses({"type": "object"})
     | {"200": {"description": "For Prometheus", "content": {"text/plain": {"schema": {"type": "string"}}}}}

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from sepc_desk.errors import RequestError
 from sepc_desk.keys import ALL_MODELS, Key
+from sepc_desk.settings import ROLES
 
 # Roles that may do each thing; whatever is not here is refused.
 DECIDE = frozenset({"program", "owner"})
 SEE_CASES = frozenset({"program", "reviewer", "owner", "auditor"})
 LIST_CASES = frozenset({"owner", "auditor"})
 ERASE = frozenset({"owner"})
+SEE_METRICS = frozenset({"monitor", "owner", "auditor"})
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,9 @@ class Identity:
     def require(self, roles: frozenset[str], model: str) -> None:
         """Raise unless one of these roles is held for a model."""
         if not self.may(roles, model):
-            raise RequestError(
-                403,
-                "not_allowed",
-                f"This key or person may not do that with the model {model!r}. It takes the role "
-                f"{' or '.join(sorted(roles))} for it.",
-            )
+            which = "all models" if model == ALL_MODELS else f"the model {model!r}"
+            needed = " or ".join(sorted(roles))
+            raise RequestError(403, "not_allowed", f"This takes the role {needed} for {which}.")
 
 
 def identity_of_key(key: Key) -> Identity:
@@ -66,6 +65,6 @@ def grants_of_claim(values: object, mapping: dict[str, str]) -> frozenset[tuple[
     for value in given:
         text = (mapping.get(value, "") if mapping else value) if isinstance(value, str) else ""
         role, _, model = text.partition(":")
-        if role in SEE_CASES:
+        if role in ROLES:
             found.add((role, model or ALL_MODELS))
     return frozenset(found)

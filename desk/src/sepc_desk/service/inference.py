@@ -14,7 +14,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.service.decide import decide_and_log, permitted_model, typed_rows
 from sepc_desk.service.desk import answer, desk_of, object_body
-from sepc_desk.service.documents import INFER_DOCUMENT, PLAIN_DOCUMENT
+from sepc_desk.service.documents import HEALTH_DOCUMENT, INFER_DOCUMENT, PLAIN_DOCUMENT
 
 router = APIRouter(prefix="/v2")
 
@@ -30,13 +30,13 @@ async def server(request: Request) -> Response:
     return answer({"name": "sepc-desk", "version": sepc_desk.__version__, "extensions": []})
 
 
-@router.get("/health/live", openapi_extra=PLAIN_DOCUMENT)
+@router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
 async def live(request: Request) -> Response:
     """Whether the process answers."""
     return answer({"live": True})
 
 
-@router.get("/health/ready", openapi_extra=PLAIN_DOCUMENT)
+@router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
     """Whether models are loaded and the database answers."""
     desk = desk_of(request)

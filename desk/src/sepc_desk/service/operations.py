@@ -6,19 +6,21 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.keys import ALL_MODELS
 from sepc_desk.service.desk import answer, desk_of
-from sepc_desk.service.documents import METRICS_DOCUMENT, PLAIN_DOCUMENT
+from sepc_desk.service.documents import HEALTH_DOCUMENT, METRICS_DOCUMENT
+from sepc_desk.service.identity import SEE_METRICS
 
 router = APIRouter()
 
 
-@router.get("/health/live", openapi_extra=PLAIN_DOCUMENT)
+@router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
 async def live(request: Request) -> Response:
     """Whether the process answers; if not, start it again."""
     return answer({"live": True})
 
 
-@router.get("/health/ready", openapi_extra=PLAIN_DOCUMENT)
+@router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
     """Whether requests should come here: tells a database that does not answer from models that are not there."""
     desk = desk_of(request)
@@ -32,7 +34,8 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics", openapi_extra=METRICS_DOCUMENT)
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus; it sends a key as everyone does."""
+    """Figures of all models for Prometheus, which sends a key with the role monitor."""
     desk = desk_of(request)
-    await desk.gate.identify(request)
+    identity = await desk.gate.identify(request)
+    identity.require(SEE_METRICS, ALL_MODELS)
     return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

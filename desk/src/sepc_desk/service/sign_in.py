@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections.abc import Awaitable
 from typing import Any
 
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.starlette_client import OAuth
 from fastapi import APIRouter
-from httpx2 import HTTPError
+from joserfc.errors import JoseError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -24,6 +25,9 @@ from sepc_desk.settings import Settings
 log = logging.getLogger("sepc_desk")
 
 router = APIRouter()
+
+# The longest `sub` that OpenID Connect allows.
+LONGEST_NAME = 255
 
 
 def client_of(settings: Settings) -> Any:
@@ -42,10 +46,7 @@ def client_of(settings: Settings) -> Any:
 async def sign_in(request: Request) -> Response:
     """Send a person to the provider."""
     client = request.app.state.sign_in
-    try:
-        response: Response = await client.authorize_redirect(request, str(request.url_for("signed_in")))
-    except (OAuthError, HTTPError) as error:
-        raise _unreachable(error) from error
+    response: Response = await _asked(client, client.authorize_redirect(request, str(request.url_for("signed_in"))))
     return response
 
 
@@ -54,24 +55,22 @@ async def signed_in(request: Request) -> Response:
     """Take a person who comes back from the provider, and start a session with the roles of the claim."""
     settings = desk_of(request).settings
     client = request.app.state.sign_in
-    try:
-        token = await client.authorize_access_token(request)
-    except OAuthError as error:
-        log.warning("sign-in refused", extra={"error": str(error.error)})
-        raise RequestError(401, "sign_in_failed", "The sign-in failed; start again at /sign-in.") from error
-    except HTTPError as error:
-        raise _unreachable(error) from error
-    claims = token.get("userinfo") or {}
+    token = await _asked(client, client.authorize_access_token(request, claims_options=_expected(settings)))
+    # Only with an ID token is this what Authlib has checked; else it is whatever the provider has sent.
+    claims = token.get("userinfo") if "id_token" in token else None
+    if claims is None:
+        raise _refused("no ID token")
+    person = claims["sub"]
+    if not isinstance(person, str) or not 0 < len(person) <= LONGEST_NAME or not person.isprintable():
+        raise _refused("bad sub")
     grants = grants_of_claim(claims.get(settings.oidc_roles_claim), dict(settings.oidc_roles))
     if not grants:
         raise RequestError(
             403, "no_role", f"You have no role here: the claim {settings.oidc_roles_claim!r} gives none."
         )
-    if not str(claims["sub"]).isprintable():
-        raise RequestError(403, "bad_name", "The provider gives you a name with control characters.")
     request.session.clear()
     request.session.update(
-        person=str(claims["sub"]),
+        person=person,
         grants=sorted(grants),
         csrf=secrets.token_urlsafe(32),
         until=time.time() + settings.session_seconds,
@@ -98,6 +97,28 @@ async def sign_out(request: Request) -> Response:
     return answer({"signed_in": False})
 
 
-def _unreachable(error: Exception) -> RequestError:
-    log.error("provider unreachable", extra={"error": type(error).__name__})
-    return RequestError(503, "provider_unreachable", "The sign-in provider does not answer.", retry_after=10)
+async def _asked(client: Any, waiting: Awaitable[Any]) -> Any:
+    """What the provider says; raises if it refuses, or if it says something that nobody can use."""
+    try:
+        return await waiting
+    except OAuthError as error:
+        raise _refused(type(error).__name__) from error
+    except Exception as error:
+        # An answer may be wrong in any way. What was kept of the provider may be too, so it is asked for again.
+        client.server_metadata.clear()
+        if isinstance(error, JoseError):
+            raise _refused(type(error).__name__) from error
+        log.error("provider unusable", extra={"error": type(error).__name__})
+        message = "The sign-in provider does not answer, or not as it should."
+        raise RequestError(503, "provider_unusable", message, retry_after=10) from error
+
+
+def _expected(settings: Settings) -> dict[str, Any]:
+    """The issuer that a token must name, which is not for the provider's own description to say."""
+    issuer = settings.oidc_issuer.rstrip("/")
+    return {"iss": {"essential": True, "values": [issuer, issuer + "/"]}}
+
+
+def _refused(why: str) -> RequestError:
+    log.warning("sign-in refused", extra={"error": why})
+    return RequestError(401, "sign_in_failed", "The sign-in failed; start again at /sign-in.")
