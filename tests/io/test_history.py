@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from zoo import fitted_once
 
 import sepc
+from sepc import Edit
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import repair
@@ -124,3 +125,9 @@ def test_forged_provenance_is_refused_and_cannot_forge_lines(name, value, tmp_pa
         from_bytes(data)
     (tmp_path / "forged.sepc").write_bytes(data)
     assert len(str(sepc.inspect(tmp_path / "forged.sepc").history).splitlines()) <= 5
+
+
+def test_edits_are_part_of_the_history(tmp_path):
+    edited = iris().edited(Edit.flatten("x2", 5.0, label=1), author="A. Wu", reason="few rows", date="2026-05-04")
+    assert f"edited: {edited.edits_[0]}" in str(history(edited, tmp_path))
+    assert "edited" not in str(history(edited.without_edits(), tmp_path))

@@ -341,7 +341,7 @@ def test_a_plan_is_read_with_its_defaults(tmp_path):
         ("version = 1", "version = 2", "reads plans of version 1"),
         ("version = 1", "", "version is None"),
         ("version = 1", "version = ", "not valid TOML"),
-        ("[rows]", "titel = 1\n[rows]", "the plan has 'titel'.*Did you mean 'title'"),
+        ("[rows]", "titles = 1\n[rows]", "the plan has 'titles'.*Did you mean 'title'"),
         ('["model"]', '["everything"]', "may_change is"),
         ('["model"]', '"model"', "may_change in the plan is 'model'; it must be a list"),
         ('key = "sixteen or more letters"', 'key = "short"', "key in .rows. has 5 characters"),

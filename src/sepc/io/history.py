@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
 from sepc.io.container import Arrays, digest
 from sepc.io.values import name_now
 from sepc.io.writer import Node
+from sepc.model.edits import Edit
 from sepc.wording import counted, name_of, short, visible
 
 # What each estimator did with its rows.
@@ -19,6 +20,8 @@ FITTED = "fitted to"
 # Nodes of a deeper file are not followed, and of many models alike, such as those of strata, the first are described.
 MOST_DEPTH = 16
 MOST_MODELS = 20
+# The most edits to list.
+MOST_EDITS = 100
 # Characters of all parameters of a step.
 LONGEST = 2_000
 
@@ -170,7 +173,7 @@ def _step(node: Node, arrays: Arrays, part: str, inner: str) -> Step:
 
 
 def _notes(node: Node) -> Iterator[str]:
-    """What changed in a step, beside its rows: which regions a repair gave a new model."""
+    """What changed in a step, beside its rows: which regions a repair gave a new model, and what experts edited."""
     changes = node.get("changes")
     if isinstance(changes, list):
         kept = [change.get("region") for change in changes if isinstance(change, dict) and change.get("kept") is True]
@@ -179,6 +182,20 @@ def _notes(node: Node) -> Iterator[str]:
             if kept
             else ("no region has a new model")
         )
+    yield from (f"edited: {edit}" for edit in edits_in_words(node))
+
+
+def edits_in_words(node: Node) -> list[str]:
+    """What experts edited in the model of a node; entries that are no edits are shown as they are."""
+    made = _mapping(node, "edits").get("made")
+    return [_edit_in_words(edit) for edit in made[:MOST_EDITS]] if isinstance(made, list) else []
+
+
+def _edit_in_words(edit: Any) -> str:
+    try:
+        return str(Edit(**{field.name: edit[field.name] for field in fields(Edit)}))
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        return name_of(edit)
 
 
 def _foreign(node: Any) -> Step:

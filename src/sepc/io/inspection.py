@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
-from sepc.io.history import ModelHistory
+from sepc.io.history import ModelHistory, edits_in_words
 from sepc.io.values import name_now
 from sepc.io.writer import Node
-from sepc.model.edits import Edit
 from sepc.wording import name_of
 
 # The most classes and features to name, and the most parameters; no estimator has more parameters.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
 LOST_PROMISE = "no promise holds: the model was edited after it was made"
-# The most edits to list.
-MOST_EDITS = 100
 
 Facts = Iterator[tuple[int, str, str]]
 
@@ -74,9 +71,8 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     parameters = _part(node, "parameters")
     kept = (f"{name_now(name)}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
-    edited = _part(node, "edits") or _part(_part(node, "partition"), "edits")
-    for i, edit in enumerate(_entries(edited, "made")[:MOST_EDITS]):
-        yield n_deep, f"edit {i}", _edit_in_words(edit)
+    for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
+        yield n_deep, f"edit {i}", edit
     if node.get("lost_promise") == LOST_PROMISE:
         yield n_deep, "promise", LOST_PROMISE
     if lost := _part(parameters, "lost"):
@@ -98,14 +94,6 @@ def without_lost_promises(node: Any) -> Any:
     inside = {"estimator": {**held, "ours": without_lost_promises(held["ours"])}} if "ours" in held else {}
     lost = {"lost_promise": LOST_PROMISE} if isinstance(node.get("lost_promise"), dict) else {}
     return node | inside | lost
-
-
-def _edit_in_words(edit: Any) -> str:
-    """An edit in words, if it is one; files may hold anything."""
-    try:
-        return str(Edit(**{field.name: edit[field.name] for field in fields(Edit)}))
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        return name_of(edit)
 
 
 def _part(node: Node, name: str) -> Node:

@@ -16,7 +16,7 @@ MEASURES = {
     "accepted errors": "accepted wrong labels",
     "abstentions": "rows that are not accepted",
 }
-WHATS = {"any": "decisions", "label": "labels", "accepted": "acceptances"}
+DECISION_PARTS = {"any": "decisions", "label": "labels", "accepted": "acceptances"}
 FEWEST = 100
 
 
@@ -84,7 +84,7 @@ class Criterion:
             case CriterionKind.PROMISES:
                 return "promises are kept" + (f", or exceeded by at most {margin} of rows" if self.margin else "")
             case CriterionKind.CHANGED:
-                return f"at most {margin} of {WHATS[self.what]} change"
+                return f"at most {margin} of {DECISION_PARTS[self.what]} change"
             case CriterionKind.LATENCY:
                 rows = "one row" if self.rows == 1 else f"{self.rows:,} rows"
                 return f"at most {margin} of calls with {rows} take over {self.milliseconds:g} ms"
@@ -119,7 +119,7 @@ def criterion_from(content: Any, number: int) -> Criterion:
         kind,
         level,
         margin,
-        what=choice_in(content, "what", where, tuple(WHATS)),
+        what=choice_in(content, "what", where, tuple(DECISION_PARTS)),
         measure=choice_in(content, "measure", where, tuple(MEASURES)),
         names=_names_from(content, kind, where),
         fewest=number_in(content, "fewest", where, FEWEST),
