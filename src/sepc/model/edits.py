@@ -215,6 +215,7 @@ class Edits:
     Attributes
     ----------
     made : tuple of Edit
+        What was changed, in order.
     original : Weights
         The weights without any edit.
     fixed : (F,) array
