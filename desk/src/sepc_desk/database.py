@@ -15,6 +15,8 @@ from sepc_desk.settings import Settings
 # Connections for reading beside the one that writes; more only wait for each other.
 READERS = 4
 CONNECT_SECONDS = 5
+# A connection whose other end says nothing for 5 seconds is asked three times, every 2 seconds, and then given up.
+KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}
 
 
 def engine_of(settings: Settings) -> Engine:
@@ -24,16 +26,17 @@ def engine_of(settings: Settings) -> Engine:
 
 def _postgresql(settings: Settings) -> Engine:
     limit = int(settings.write_seconds * 1000)
+    options = {"synchronous_commit": settings.synchronous_commit, "lock_timeout": limit, "timezone": "UTC"}
+    # The server too lets go of connections whose other end is gone; they might hold the lock of the chain.
+    options |= {f"tcp_keepalives_{name}": value for name, value in KEEPALIVE.items()}
     arguments = {
         "connect_timeout": CONNECT_SECONDS,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
+        **{f"keepalives_{name}": value for name, value in KEEPALIVE.items()},
         "tcp_user_timeout": limit,
         "application_name": "sepc-desk",
         # The function that appends is planned once for a connection.
         "prepare_threshold": 2,
-        "options": f"-c synchronous_commit={settings.synchronous_commit} -c lock_timeout={limit} -c timezone=UTC",
+        "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
     }
     return create_engine(
         settings.url,

@@ -24,7 +24,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx2 as httpx
@@ -36,7 +36,7 @@ from servers import Cluster, DeskProcess, free_port  # noqa: E402
 from sqlalchemy import select  # noqa: E402
 from sqlalchemy.engine import make_url  # noqa: E402
 
-from sepc_desk.database import engine_of  # noqa: E402
+from sepc_desk.database import KEEPALIVE, engine_of  # noqa: E402
 from sepc_desk.heads import Head  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
@@ -131,7 +131,10 @@ class Supervisor:
 
 
 class HangingProxy:
-    """Passes bytes on to PostgreSQL, and stops doing so while it hangs; new connections work."""
+    """Passes bytes on to PostgreSQL; connections that hang pass nothing on, and new ones work.
+
+    A connection that hangs is closed when TCP would give it up, by the keepalive that the service asks for.
+    """
 
     def __init__(self, target: int) -> None:
         self.target, self.port, self.generation, self.hung = target, free_port(), 0, -1
@@ -148,15 +151,17 @@ class HangingProxy:
     def _pass(self, source: socket.socket, sink: socket.socket, generation: int) -> None:
         try:
             while data := source.recv(65536):
-                while generation <= self.hung:
-                    time.sleep(0.1)
-                    if source.fileno() < 0:
-                        return
+                if generation <= self.hung:
+                    time.sleep(KEEPALIVE["idle"] + KEEPALIVE["interval"] * KEEPALIVE["count"])
+                    return
                 sink.sendall(data)
         except OSError:
             pass
         finally:
             for own in (source, sink):
+                # Closing alone would not wake the other thread, which waits for bytes of the same connection.
+                with suppress(OSError):
+                    own.shutdown(socket.SHUT_RDWR)
                 own.close()
 
     def hang(self) -> None:
