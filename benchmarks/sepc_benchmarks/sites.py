@@ -125,7 +125,7 @@ def one_draw(sites: Sites, smallest: int, random: np.random.Generator, tally: Ta
 def main() -> None:
     options = arguments(__doc__)
     n_draws = 3 if options.smallest else N_DRAWS
-    rows = []
+    rows: list[dict[str, Any]] = []
     for kind in KINDS:
         for n in N_SITES[:1] if options.smallest else N_SITES:
             for smallest in (1, 5):
