@@ -50,8 +50,8 @@ def export(
     table : str or sequence of str
         The name of the table, or the names of its schema and of the table. It must have every column that the model was
         fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
-    prefix : str, default="sepc_"
-        The prefix of new columns. No column of the table may have a name that begins with it.
+    prefix : str, optional
+        The prefix of new columns, by default `sepc_`. No column of the table may have a name that begins with it.
     terms : bool, default=False
         Also output `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
         `sepc_term_1` and so on; a comment in the statement says which feature each one is. `sepc_term_place` is what
