@@ -61,8 +61,8 @@ def words(place, command="diff", old="old", new="new", table="rows.csv", target=
 
 def compared(place):
     table = pd.read_csv(place / "rows.csv")
-    models = [load(place / f"{name}.sepc") for name in ("old", "new")]
-    return sepc.compare(*models, table[NAMES], table["side"].to_numpy(), table["ward"].to_numpy())
+    old, new = (load(place / f"{name}.sepc") for name in ("old", "new"))
+    return sepc.compare(old, new, table[NAMES], table["side"].to_numpy(), table["ward"].to_numpy())
 
 
 def test_diff_says_what_compare_does(place, capsys, tmp_path):
@@ -162,8 +162,8 @@ def test_the_library_agrees_on_the_lines(planned, place, capsys, tmp_path):
     table = pd.read_csv(place / "rows.csv")
     other = tmp_path / "drawn.toml"
     other.write_text(PLAN.format(rows="draw = 700", margin=0.3))
-    models = [load(place / f"{name}.sepc") for name in ("old", "new")]
-    found = check_plan(other, *models, table[NAMES], table["side"].to_numpy(), {"ward": table["ward"]})
+    old, new = (load(place / f"{name}.sepc") for name in ("old", "new"))
+    found = check_plan(other, old, new, table[NAMES], table["side"].to_numpy(), {"ward": table["ward"]})
     assert [line["evidence"] for line in facts["lines"]] == [line.evidence for line in found.lines]
 
 
