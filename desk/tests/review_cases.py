@@ -48,10 +48,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.model_of = versions_in(self.folder)
-
-    @property
-    def model(self) -> Model:
-        return self.model_of("loans", ModelFolder(self.folder).live_digest("loans"))
+        self.model = self.model_of("loans", ModelFolder(self.folder).live_digest("loans"))
 
     def decide(self, n: int) -> None:
         """Decide on rows and let what needs review enter the queue."""
@@ -59,11 +56,11 @@ class Desk:
         while enrol(self.engine, self.settings, self.model_of, self.at, self.rng):
             pass
 
-    def later(self, n: float) -> None:
-        """Let time go by, and everything happen that is due."""
+    def later(self, n: float) -> int:
+        """Let time go by, and everything happen that is due; returns how many cases the certificate counted."""
         self.at += seconds(n)
         settle(self.engine, self.settings.undo_seconds, self.at)
-        count_answers(self.engine, self.model_of)
+        return count_answers(self.engine, self.model_of)
 
     def take(self, reader: Reader) -> Any:
         with writing(self.engine) as connection:
