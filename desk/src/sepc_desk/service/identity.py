@@ -12,6 +12,8 @@ DECIDE = frozenset({"program", "owner"})
 SEE_CASES = frozenset({"program", "reviewer", "owner", "auditor"})
 LIST_CASES = frozenset({"owner", "auditor"})
 ERASE = frozenset({"owner"})
+REVIEW = frozenset({"reviewer"})
+AUDIT = frozenset({"auditor"})
 
 
 @dataclass(frozen=True)
