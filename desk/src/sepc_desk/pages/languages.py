@@ -11,7 +11,7 @@ from pathlib import Path
 
 from babel import Locale
 from babel.core import UnknownLocaleError, negotiate_locale
-from babel.dates import format_datetime, format_timedelta
+from babel.dates import format_date, format_datetime, format_timedelta
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -55,6 +55,10 @@ class Language:
         """Microseconds since 1970 as a date and time in UTC."""
         moment = datetime.fromtimestamp(at / 1e6, UTC)
         return f"{format_datetime(moment, 'short', locale=self.locale)} UTC"
+
+    def day(self, at: int) -> str:
+        """Microseconds since 1970 as a date."""
+        return str(format_date(datetime.fromtimestamp(at / 1e6, UTC), "medium", locale=self.locale))
 
     def age(self, microseconds: int) -> str:
         """How long something takes or waits, in words."""
