@@ -134,19 +134,27 @@ async def case_page(request: Request, reading: int) -> Response:
 
 
 def open_case(here: Visit, reading: int) -> Opened:
-    """Read a case for the person who holds it."""
+    """Read a case for the person who holds it, with everything that its page shows."""
+    desk = here.desk
+    seen, model = see_case(here, reading)
+    last = None
+    if seen.is_held:
+        with desk.engine.connect() as connection:
+            reader = here.reader(model.name)
+            last = undoable(connection, reader, model.name, now(connection), desk.settings.undo_seconds)
+    decided = None if seen.is_hidden else decide_rows(model, [seen.row], explain=True)[0]
+    return Opened(seen, model, desk.reviews.recent(model), decided, last)
+
+
+def see_case(here: Visit, reading: int) -> tuple[SeenCase, Model]:
+    """What a person may see of a case, and the version of the model that decided it."""
     desk = here.desk
     with desk.engine.connect() as connection:
-        at = now(connection)
         model_name = connection.execute(select(readings.c.model).where(readings.c.id == reading)).scalar()
         if model_name is None:
             raise RequestError(404, "no_such_case", "You do not have this case, or no longer. Take the next one.")
-        reader = here.reader(model_name)
-        seen = see(connection, reader, reading, at)
-        last = undoable(connection, reader, model_name, at, desk.settings.undo_seconds) if seen.is_held else None
-    model = desk.reviews.version(seen.case.model, seen.case.digest)
-    decided = None if seen.is_hidden else decide_rows(model, [seen.row], explain=True)[0]
-    return Opened(seen, model, desk.reviews.recent(model), decided, last)
+        seen = see(connection, here.reader(model_name), reading, now(connection))
+    return seen, desk.reviews.version(seen.case.model, seen.case.digest)
 
 
 async def _note(here: Visit, seen: SeenCase) -> None:
