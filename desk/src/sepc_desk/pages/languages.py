@@ -11,7 +11,7 @@ from pathlib import Path
 
 from babel import Locale
 from babel.core import UnknownLocaleError, negotiate_locale
-from babel.dates import format_date, format_datetime, format_timedelta
+from babel.dates import format_date, format_timedelta
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -53,8 +53,11 @@ class Language:
 
     def time(self, at: int) -> str:
         """Microseconds since 1970 as a date and time in UTC."""
-        moment = datetime.fromtimestamp(at / 1e6, UTC)
-        return f"{format_datetime(moment, 'short', locale=self.locale)} UTC"
+        return f"{self.day(at)}, {datetime.fromtimestamp(at / 1e6, UTC):%H:%M} UTC"
+
+    def clock(self, at: int) -> str:
+        """Microseconds since 1970 as a time of the day in UTC."""
+        return f"{datetime.fromtimestamp(at / 1e6, UTC):%H:%M:%S} UTC"
 
     def day(self, at: int) -> str:
         """Microseconds since 1970 as a date."""

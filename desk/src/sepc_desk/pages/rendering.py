@@ -38,6 +38,7 @@ def environment(language: Language) -> Environment:
         "number": language.number,
         "percent": language.percent,
         "time": language.time,
+        "clock": language.clock,
         "day": language.day,
         "age": language.age,
         "cell": lambda value: shown_cell(value, language),

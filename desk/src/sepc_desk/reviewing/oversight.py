@@ -23,6 +23,8 @@ from sepc_desk.schema import answers, cases, planted, readings
 # A reviewer who looks is marked as following with at most this probability, at one look at the figures.
 LEVEL = 0.01
 CONFIDENCE = 0.95
+# With fewer cases of either kind, hardly anyone would be found.
+FEWEST = 10
 WEEK = 7 * 24 * 3600 * MICROSECONDS
 # 1970 began on a Thursday; this is the Monday before.
 FIRST_MONDAY = -3 * 24 * 3600 * MICROSECONDS
@@ -89,6 +91,11 @@ class Figures:
             return 1.0
         table = [[own.k, own.n - own.k] for own in (self.shown, self.hidden)]
         return float(fisher_exact(np.array(table), alternative="greater").pvalue)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are enough answers of both kinds for an assessment to mean something."""
+        return min(self.shown.n, self.hidden.n) >= FEWEST
 
     @property
     def follows(self) -> bool:
