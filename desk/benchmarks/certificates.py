@@ -16,6 +16,8 @@ import hashlib
 import json
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,14 +27,17 @@ from scipy.stats import binomtest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from review_cases import Desk  # noqa: E402 - found by the line above
+from filling import fill  # noqa: E402 - found by the line above
+from review_cases import Desk, versions_in  # noqa: E402
 from sample_models import save_models  # noqa: E402
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.errors import RequestError  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
+from sepc_desk.models import Model  # noqa: E402
 from sepc_desk.reviewing import certifying  # noqa: E402
 from sepc_desk.reviewing.answering import undo  # noqa: E402
+from sepc_desk.reviewing.enrolling import enrol  # noqa: E402
 from sepc_desk.reviewing.leasing import Reader  # noqa: E402
 from sepc_desk.reviewing.states import Evidence, Purpose  # noqa: E402
 from sepc_desk.reviewing.transactions import writing  # noqa: E402
@@ -87,8 +92,8 @@ class Readers:
     def work(self) -> None:
         """Go on until no case is left, and look at the certificate all the time."""
         idle = 0
-        while idle < 30:
-            n_counted = self.desk.later(self.rng.uniform(1, 8))
+        while idle < 12:
+            n_counted = self.desk.later(self.rng.uniform(5, 15))
             self._answer_later()
             n_done = sum(self._turn(reader) for reader in self.readers)
             idle = 0 if n_done or self.later else idle + 1
@@ -140,12 +145,14 @@ class Readers:
 
 
 def draw(folder: Path, template: bytes, work: Path, behaviour: str, risk: float, seed: int) -> dict[str, Any]:
-    """One desk from its first decision to its last answer."""
+    """One desk from its first draw to its last answer."""
+    model_of = _versions(folder)
     file = work / f"{behaviour.replace(' ', '-')}-{seed}.db"
     file.write_bytes(template)
     engine = engine_of(load_settings({}, database=f"sqlite:///{file}"))
-    desk = Desk(engine, folder, SETTINGS, Random(seed))
-    desk.decide(600)
+    desk = Desk(engine, folder, SETTINGS, Random(seed), model_of=model_of)
+    while enrol(engine, SETTINGS, model_of, desk.at, desk.rng):
+        pass
     desk.leave_only(Purpose.DRAWN)
     readers = Readers(desk, behaviour, risk, seed)
     readers.work()
@@ -156,6 +163,11 @@ def draw(folder: Path, template: bytes, work: Path, behaviour: str, risk: float,
         file.with_name(file.name + end).unlink(missing_ok=True)
     assert found is not None
     return {"certified": readers.is_certified, "labels": found.n_labels, "errors": found.n_errors}
+
+
+@cache
+def _versions(folder: Path) -> Callable[[str, str], Model]:
+    return versions_in(folder)
 
 
 def main() -> None:
@@ -173,7 +185,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         work = Path(name)
         folder = save_models(work / "models", ["loans"])
-        template = _migrated(work)
+        template = _decided(work, folder)
         for behaviour in options.behaviour:
             found = [draw(folder, template, work, behaviour, options.risk, seed) for seed in range(options.draws)]
             n = sum(one["certified"] for one in found)
@@ -202,10 +214,12 @@ def _count_kindly() -> None:
     certifying._label = kind
 
 
-def _migrated(folder: Path) -> bytes:
-    file = folder / "migrated.db"
+def _decided(work: Path, folder: Path) -> bytes:
+    """A database with decisions, to be copied for each draw."""
+    file = work / "decided.db"
     engine = engine_of(load_settings({}, database=f"sqlite:///{file}"))
     migrate(engine)
+    fill(engine, folder, 600, ("loans",))
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.dispose()

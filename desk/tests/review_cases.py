@@ -45,9 +45,10 @@ class Desk:
     settings: Settings
     rng: Random = field(default_factory=lambda: Random(0))
     at: int = START
+    model_of: Callable[[str, str], Model] | None = None
 
     def __post_init__(self) -> None:
-        self.model_of = versions_in(self.folder)
+        self.model_of = self.model_of or versions_in(self.folder)
         self.model = self.model_of("loans", ModelFolder(self.folder).live_digest("loans"))
 
     def decide(self, n: int) -> None:
