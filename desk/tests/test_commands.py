@@ -112,7 +112,8 @@ def test_planted_cases_are_added_from_files_and_removed(engine, tmp_path: Path, 
     assert run(capsys, "planted", "add", "loans", lines, "--label", "status")[0] == 0
     with engine.connect() as connection:
         rows = connection.execute(select(planted.c.row, planted.c.truth).order_by(planted.c.id)).all()
-    assert rows[0].row == '{"amount":8120.0,"months":15.0,"income":1557.0,"home":"rent","age":null}'
+    first = '{"amount":8120.0,"months":15.0,"income":1557.0,"home":"rent","age":null}'
+    assert first in {one.row for one in rows}
     assert sorted(one.truth for one in rows) == ['"late"', '"paid"', '"paid"']
     assert "has no column 'label'" in run(capsys, "planted", "add", "loans", table, "--label", "label")[1]
     table.write_text(table.read_text().replace("3000", "much"))

@@ -21,6 +21,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.reviewing.answering import Given, answer, undo, undoable
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.reviewing.enrolling import enrol
+from sepc_desk.reviewing.feedback import feedback
 from sepc_desk.reviewing.leasing import Reader, give_back, held
 from sepc_desk.reviewing.planting import give_planted, plant
 from sepc_desk.reviewing.states import CaseState, Evidence, Purpose
@@ -254,6 +255,10 @@ def test_planted_cases_stay_out_of_log_certificate_and_queue(desk: Desk) -> None
     desk.later(61)
     with desk.engine.connect() as connection:
         assert certificate(connection, desk.model).n_labels == drawn
+        found = feedback(connection, "loans")
+    assert len(found) == drawn
+    assert {one.id for one in found} == set(_drawn(desk))
+    assert {one.label for one in found} <= {"late", "paid"}
 
 
 def test_erased_cases_are_withdrawn_and_comments_go(desk: Desk) -> None:

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, select
 from sepc_desk.columns import Column, Kind
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
-from sepc_desk.reviewing.states import CaseState, Purpose
+from sepc_desk.reviewing.feedback import Settled, feedback
 from sepc_desk.rows import Row as CaseRow
-from sepc_desk.schema import cases, entries
+from sepc_desk.schema import entries
 
 N_RECENT = 1_000
 N_ANSWERED = 500
@@ -70,9 +70,9 @@ class Like:
 class Recent:
     """Recent rows of a model, and those that reviewers have answered."""
 
-    def __init__(self, model: Model, rows: Sequence[CaseRow], answered: Sequence[tuple[str, CaseRow, Any]]) -> None:
+    def __init__(self, model: Model, rows: Sequence[CaseRow], answered: Sequence[Settled]) -> None:
         self.columns, self.n = model.columns, len(rows)
-        self.answered = list(answered)
+        self.answered = answered
         self._numbers: dict[str, NDArray[np.float64]] = {}
         self._counts: dict[str, Counter[Any]] = {}
         for column in self.columns:
@@ -107,9 +107,8 @@ class Recent:
 
     def like(self, row: CaseRow, without: str) -> list[Like]:
         """The answered cases with the most similar values, the most similar first."""
-        found = [
-            Like(other, label, self._distance(row, other)) for own, other, label in self.answered if own != without
-        ]
+        others = (one for one in self.answered if one.id != without)
+        found = [Like(one.row, one.label, self._distance(row, one.row)) for one in others]
         return sorted(found, key=lambda one: one.distance)[:N_LIKE]
 
     def _distance(self, a: CaseRow, b: CaseRow) -> float:
@@ -149,15 +148,4 @@ def recent(connection: Connection, model: Model) -> Recent:
     rows = [
         orjson.loads(text)["row"] for text in connection.execute(last.order_by(e.at.desc()).limit(N_RECENT)).scalars()
     ]
-    settled = (cases.c.model == model.name, cases.c.state == CaseState.SETTLED, cases.c.label.is_not(None))
-    known = (
-        select(cases.c.id, cases.c.label, e.private)
-        .join(entries, e.id == cases.c.id)
-        .where(*settled, cases.c.purpose != Purpose.PLANTED, e.private.is_not(None))
-        .order_by(cases.c.entered_at.desc())
-        .limit(N_ANSWERED)
-    )
-    answered = [
-        (one.id, orjson.loads(one.private)["row"], orjson.loads(one.label)) for one in connection.execute(known)
-    ]
-    return Recent(model, rows, answered)
+    return Recent(model, rows, feedback(connection, model.name, N_ANSWERED))

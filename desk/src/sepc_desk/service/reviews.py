@@ -35,7 +35,7 @@ class Reviews:
         # Pages wait for threads of their own, so that they do not take turns with other work.
         self.pool = ThreadPoolExecutor(2, "review")
         self._versions: dict[tuple[str, str], Model] = {}
-        self._recent: dict[str, tuple[float, Recent]] = {}
+        self._recent: dict[tuple[str, str], tuple[float, Recent]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -79,9 +79,10 @@ class Reviews:
 
     def recent(self, model: Model) -> Recent:
         """Recent cases of a model, at most a minute old."""
-        read_at, found = self._recent.get(model.name, (0.0, None))
+        own = (model.name, model.digest)
+        read_at, found = self._recent.get(own, (0.0, None))
         if found is None or read_at + KEEP_SECONDS < time.monotonic():
             with self.engine.connect() as connection:
                 found = recent(connection, model)
-            self._recent[model.name] = (time.monotonic(), found)
+            self._recent[own] = (time.monotonic(), found)
         return found
