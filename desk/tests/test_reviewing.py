@@ -15,6 +15,7 @@ from review_cases import ANN, BEN, EVE, Desk
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import append_in
+from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase, erase_until
 from sepc_desk.errors import RequestError
@@ -24,11 +25,12 @@ from sepc_desk.reviewing.enrolling import enrol
 from sepc_desk.reviewing.feedback import feedback
 from sepc_desk.reviewing.leasing import Reader, give_back, held
 from sepc_desk.reviewing.planting import give_planted, plant
+from sepc_desk.reviewing.settling import settle
 from sepc_desk.reviewing.states import CaseState, Evidence, Purpose
 from sepc_desk.reviewing.taking import next_reading
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import answers, cases, entries, leases, readings
-from sepc_desk.settings import Settings
+from sepc_desk.settings import Settings, load_settings
 from sepc_desk.verifying import verify
 
 ONE_READER = Settings(second_share=0.0, blind_share=0.0, certificate_block=300, certificate_share=0.2)
@@ -162,6 +164,24 @@ def test_undo_works_for_a_minute_and_for_the_reader_only(desk: Desk) -> None:
         assert undoable(connection, ANN, "loans", desk.at, 60) is None
         logged = connection.execute(select(entries.c.label).where(entries.c.kind == EntryKind.ANSWER)).scalars().all()
     assert logged == ['"late"']
+
+
+def test_an_undo_that_has_begun_is_waited_for(new_database, model_folder: Path) -> None:
+    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    desk = Desk(engine, model_folder, ONE_READER)
+    desk.decide(60)
+    taken = desk.take(ANN)
+    first = desk.answer(ANN, taken, "paid")
+    with ThreadPoolExecutor(1) as pool:
+        with writing(engine) as connection:
+            undo(connection, ANN, first, desk.at + 1, undo_seconds=60, lease_seconds=900)
+            settling = pool.submit(settle, engine, 60, desk.at + 61_000_000)
+            with pytest.raises(TimeoutError):
+                settling.result(1)
+        settling.result(30)
+    assert desk.count(entries, entries.c.kind == EntryKind.ANSWER) == 0
+    assert desk.count(readings, readings.c.id == taken.id, readings.c.state == "taken") == 1
+    engine.dispose()
 
 
 @pytest.mark.parametrize("desk", [TWO], indirect=True)

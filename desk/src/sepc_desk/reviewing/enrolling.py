@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Purpose as DrawnFor
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
@@ -196,10 +196,3 @@ class _Enrolment:
 
 def _purpose(why: int) -> Purpose:
     return Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED
-
-
-def waiting_by_model(connection: Connection) -> dict[str, tuple[int, int]]:
-    """For each model, how many readings wait, and since when the oldest does."""
-    own = readings.c.state == ReadingState.OPEN
-    counted = select(readings.c.model, func.count(), func.min(readings.c.entered_at)).where(own)
-    return {model: (n, oldest) for model, n, oldest in connection.execute(counted.group_by(readings.c.model))}

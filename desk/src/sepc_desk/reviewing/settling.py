@@ -36,7 +36,7 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
         # Before any row is locked, as an erasure does it, so that the two never wait for each other.
         lock_chain(connection)
         n_lost = end_lost(connection, moment)
-        due = _due(connection, moment, undo_seconds, MOST_AT_ONCE)
+        due = _due(connection, moment, undo_seconds, MOST_AT_ONCE, lock=True)
         _write(connection, [own for own in due if own.purpose != Purpose.PLANTED])
         _finish(connection, due, moment)
         for own_case in dict.fromkeys(own.case_id for own in due):
@@ -44,8 +44,8 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
     return n_lost + len(due)
 
 
-def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Sequence[Row[Any]]:
-    """Answers that nobody can undo any more."""
+def _due(connection: Connection, at: int, undo_seconds: float, most: int, *, lock: bool = False) -> Sequence[Row[Any]]:
+    """Answers that nobody can undo any more; with `lock`, an undo that has begun is waited for."""
     columns = (*answers.c, cases.c.model, cases.c.digest, cases.c.purpose)
     due = (
         answers.c.undone_at.is_(None),
@@ -53,7 +53,8 @@ def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Seq
         answers.c.given_at <= at - seconds(undo_seconds),
     )
     found = select(*columns).join(cases, cases.c.id == answers.c.case_id).where(*due)
-    return connection.execute(found.order_by(answers.c.given_at).limit(most)).all()
+    found = found.order_by(answers.c.given_at).limit(most)
+    return connection.execute(found.with_for_update(of=answers) if lock else found).all()
 
 
 def _write(connection: Connection, due: Sequence[Row[Any]]) -> None:
