@@ -182,6 +182,7 @@ desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the co
 
 desk-review:  ## certificates under careless readers, leases with processes killed, and pages for 50 reviewers
 	$(PY) desk/benchmarks/certificates.py
+	$(PY) desk/benchmarks/certificates_together.py
 	$(PY) desk/benchmarks/leases.py
 	$(PY) desk/benchmarks/pages.py
 
