@@ -116,6 +116,7 @@ bench:
 	$(PY) -m sepc_benchmarks.guarantees --output benchmarks/results/guarantees.json
 	$(PY) -m sepc_benchmarks.groups --output benchmarks/results/groups.json
 	$(PY) -m sepc_benchmarks.shift --output benchmarks/results/shift.json
+	$(PY) -m sepc_benchmarks.sites --output benchmarks/results/sites.json
 	$(PY) -m sepc_benchmarks.wide --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
 	$(PY) -m sepc_benchmarks.wide --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
 	$(PY) -m sepc_benchmarks.wide --tables line curve --columns 60 --rows 2000 --seeds 1 \
@@ -131,6 +132,7 @@ bench:
 	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json
 	$(PY) -m sepc_benchmarks.column_changes --output benchmarks/results/column_changes.json
 	$(PY) -m sepc_benchmarks.repair --output benchmarks/results/repair.json
+	$(PY) -m sepc_benchmarks.compare --output benchmarks/results/compare.json
 	$(PY) -m sepc_benchmarks.alternatives --output benchmarks/results/alternatives.json
 	$(PY) -m sepc_benchmarks.cost_model --output benchmarks/results/cost_model.json
 	$(PY) -m sepc_benchmarks.weeks --output benchmarks/results/weeks.json

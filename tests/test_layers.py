@@ -34,6 +34,7 @@ LAYERS = [
     {"views"},
     {"reporting", "plot", "onnx", "sql"},
     {"spark", "mlflow", "lifecycle", "geometry", "results"},
+    {"sites"},
     {"cli"},
 ]
 ALONE = {"datasets"}
@@ -67,6 +68,8 @@ OPTIONAL = [
     "openpyxl",
     "shtab",
     "tqdm",
+    "model_signing",
+    "cryptography",
     "cvxpy",
     "IPython",
 ]

@@ -12,8 +12,10 @@ import sepc
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^   ~(sepc[\w.]+)$", PAGE, re.MULTILINE)
-SUBPACKAGES = ["sepc.lifecycle", "sepc.plot", "sepc.onnx", "sepc.sql", "sepc.geometry", "sepc.results", "sepc.metrics"]
-PUBLIC = "sepc|sepc.(geometry|results|lifecycle|metrics|plot|onnx|sql|mlflow|spark|datasets)"
+SUBPACKAGES = [
+    f"sepc.{name}" for name in ("lifecycle", "sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
+]
+PUBLIC = "sepc|sepc.(geometry|results|lifecycle|sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
 DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.py")),
@@ -31,11 +33,13 @@ def test_the_top_level_is_what_most_people_need():
         "StratifiedClassifier",
         "TrustedClassifier",
     ]
-    decisions = ["Cause", "Costs", "Decision", "Decisions", "decide"]
+    decisions = ["Cause", "Costs", "Decision", "Decisions", "Edit", "decide"]
     results = [
         "Landscape",
         "Recourse",
         "Report",
+        "bill_of_materials",
+        "compare",
         "enclose",
         "inspect",
         "load",
@@ -43,11 +47,15 @@ def test_the_top_level_is_what_most_people_need():
         "model_card",
         "recourse",
         "report",
+        "rows_digest",
         "save",
+        "sign",
         "suspects",
+        "verify",
     ]
     warned = ["FlatSetWarning", "ForeignModelError", "FormatError", "LeftOutWarning", "NotConvergedWarning"]
-    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "TrainingRowsWarning"]
+    warned += ["BrokenPromiseWarning", "MovedColumnsError", "NoPromiseWarning", "SignatureError", "TrainingRowsWarning"]
+    warned += ["RefusedLookError"]
     assert sorted(sepc.__all__) == sorted([*estimators, *decisions, *results, *warned])
 
 

@@ -27,6 +27,7 @@ BROUGHT = {
     "table": ("pyarrow", "pandas", "shtab", "tqdm"),
     "dask": ("dask", "distributed"),
     "spark": ("pyspark",),
+    "sign": ("model_signing", "OpenSSL"),
 }
 
 
@@ -150,8 +151,29 @@ def spark(folder: Path) -> str:
     return f"{n_decided} rows decided on"
 
 
+def sign(folder: Path) -> str:
+    """Sign a model, verify it, and see it refused with another key."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    for name in ("own", "other"):
+        key = ec.generate_private_key(ec.SECP256R1())
+        (folder / f"{name}.pem").write_bytes(key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain))
+        public = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+        (folder / f"{name}.pub").write_bytes(public)
+    sepc.save(sepc.SEPClassifier().fit(*rows()), folder / "model.sepc")
+    sepc.sign(folder / "model.sepc", folder / "own.pem")
+    sepc.load(folder / "model.sepc", key=folder / "own.pub")
+    try:
+        sepc.verify(folder / "model.sepc", folder / "other.pub")
+    except sepc.SignatureError as error:
+        return str(error)
+    raise AssertionError("another key was accepted")
+
+
 TESTS: dict[str, Callable[[Path], str]] = {
-    test.__name__: test for test in (core, onnx, plot, mlflow, table, excel, dask, spark)
+    test.__name__: test for test in (core, onnx, plot, mlflow, table, excel, dask, spark, sign)
 }
 
 

@@ -13,7 +13,22 @@ import numpy as np
 
 import sepc.lifecycle  # loads the records of monitors
 import sepc.model_files  # noqa: F401  # loads those of all estimators
-from sepc.records import MOST, RECORDS, Array, Flag, Given, Labels, Lists, Number, Part, Parts, Text, Texts, Whole
+from sepc.records import (
+    MOST,
+    RECORDS,
+    Array,
+    Flag,
+    Given,
+    Labels,
+    Lists,
+    Number,
+    Part,
+    Parts,
+    Simple,
+    Text,
+    Texts,
+    Whole,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "format.md"
 BLOCK = re.compile(r"<!-- record: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -69,6 +84,8 @@ def type_of(declaration: Any, is_optional: bool) -> str:
             return f"{size} labels"
         case Lists(shape):
             return f"list of {' lists of '.join(shape)} values"
+        case Simple():
+            return "label, category or number, or null"
         case Parts(kind):
             return f"list of parts: `{kind.__name__}`"
         case Part(kind, has_node=has_node):

@@ -15,31 +15,39 @@ if TYPE_CHECKING:
         MovedColumnsError,
         NoPromiseWarning,
         NotConvergedWarning,
+        RefusedLookError,
+        SignatureError,
         TrainingRowsWarning,
     )
     from sepc.estimators.base import decide
+    from sepc.estimators.decided_rows import rows_digest
     from sepc.estimators.repaired.estimator import RepairedClassifier
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.estimator import SelectiveClassifier
     from sepc.estimators.sep.estimator import SEPClassifier
     from sepc.estimators.stratified.estimator import StratifiedClassifier
     from sepc.estimators.trusted.estimator import TrustedClassifier
+    from sepc.io.signatures import sign, verify
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
+    from sepc.lifecycle.comparing.compare import compare
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
+    from sepc.model.edits import Edit
     from sepc.model_files import inspect, load, save
     from sepc.recourses.recourse import Recourse, recourse
+    from sepc.reporting.bill_of_materials import bill_of_materials
     from sepc.reporting.card import model_card
     from sepc.reporting.report import Report, report
 
-# Where each public name lives. It is loaded on first use, so that `import sepc` is quick.
+# The module that defines each public name, imported on first use so that `import sepc` is quick.
 _HOME = {
     "BrokenPromiseWarning": "sepc.errors",
     "Cause": "sepc.decisions.kinds",
     "Costs": "sepc.estimators.selective.costs",
     "Decision": "sepc.decisions.decisions",
     "Decisions": "sepc.decisions.decisions",
+    "Edit": "sepc.model.edits",
     "FlatSetWarning": "sepc.errors",
     "ForeignModelError": "sepc.errors",
     "FormatError": "sepc.errors",
@@ -49,13 +57,17 @@ _HOME = {
     "NoPromiseWarning": "sepc.errors",
     "NotConvergedWarning": "sepc.errors",
     "Recourse": "sepc.recourses.recourse",
+    "RefusedLookError": "sepc.errors",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "Report": "sepc.reporting.report",
     "SEPClassifier": "sepc.estimators.sep.estimator",
     "SelectiveClassifier": "sepc.estimators.selective.estimator",
+    "SignatureError": "sepc.errors",
     "StratifiedClassifier": "sepc.estimators.stratified.estimator",
     "TrainingRowsWarning": "sepc.errors",
     "TrustedClassifier": "sepc.estimators.trusted.estimator",
+    "bill_of_materials": "sepc.reporting.bill_of_materials",
+    "compare": "sepc.lifecycle.comparing.compare",
     "decide": "sepc.estimators.base",
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
@@ -64,8 +76,11 @@ _HOME = {
     "model_card": "sepc.reporting.card",
     "recourse": "sepc.recourses.recourse",
     "report": "sepc.reporting.report",
+    "rows_digest": "sepc.estimators.decided_rows",
     "save": "sepc.model_files",
+    "sign": "sepc.io.signatures",
     "suspects": "sepc.looking.suspects",
+    "verify": "sepc.io.signatures",
 }
 
 __all__ = [
@@ -74,6 +89,7 @@ __all__ = [
     "Costs",
     "Decision",
     "Decisions",
+    "Edit",
     "FlatSetWarning",
     "ForeignModelError",
     "FormatError",
@@ -83,13 +99,17 @@ __all__ = [
     "NoPromiseWarning",
     "NotConvergedWarning",
     "Recourse",
+    "RefusedLookError",
     "RepairedClassifier",
     "Report",
     "SEPClassifier",
     "SelectiveClassifier",
+    "SignatureError",
     "StratifiedClassifier",
     "TrainingRowsWarning",
     "TrustedClassifier",
+    "bill_of_materials",
+    "compare",
     "decide",
     "enclose",
     "inspect",
@@ -98,8 +118,11 @@ __all__ = [
     "model_card",
     "recourse",
     "report",
+    "rows_digest",
     "save",
+    "sign",
     "suspects",
+    "verify",
 ]
 
 

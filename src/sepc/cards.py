@@ -16,11 +16,12 @@ from sepc.wording import columns_of, counted, visible
 MOST_LINES = 15
 MOST_COLUMNS = 80
 
-# The longest names and table cells in a terminal, and either in a notebook; longer ones are shortened in the middle.
+# The longest name of a fact in a terminal, table cell, and other text in a notebook; longer text is shortened in the
+# middle.
 LONGEST_NAME = 28
 LONGEST_CELL = 40
 LONGEST_HTML = 120
-# A note in a notebook, such as the reason for a decision.
+# The longest note in a notebook, such as the reason for a decision.
 LONGEST_NOTE = 1_200
 
 # The most entries of an array or tuple to show in full; for longer ones only the size is shown.
@@ -57,7 +58,7 @@ class Card:
     title : str
         What the result is, and its size.
     facts : tuple of (name, value)
-        One line each.
+        Printed one to a line.
     head : tuple of str, optional
         The names of the columns below the facts.
     rows : tuple of tuple of str, optional
@@ -214,9 +215,9 @@ def _first(text: str, columns: int) -> str:
 def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
     names = [_cut(name, LONGEST_NAME) for name, _ in facts]
     widest = max(map(columns_of, names), default=0)
-    room = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
+    left = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
     return [
-        INDENT + _pad(name, widest, right=False) + GAP + _cut(value, room)
+        INDENT + _pad(name, widest, right=False) + GAP + _cut(value, left)
         for name, (_, value) in zip(names, facts, strict=True)
     ]
 

@@ -29,7 +29,7 @@ class Origin:
     Attributes
     ----------
     source : str
-        Name in its archive, and creators.
+        The data set's name in its archive, and its creators.
     n_rows, n_features : int
     nominal : tuple of str
         Features whose numbers are category codes.
@@ -154,7 +154,9 @@ def load(name: str) -> Dataset:
     Raises
     ------
     FileNotFoundError
-        If the data set is not in the folder. The message says where to get it.
+        If the data set is not in the folder. The message says where it comes from.
+    ValueError
+        If there is no data set of this name.
 
     Examples
     --------

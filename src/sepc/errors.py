@@ -2,7 +2,7 @@
 
 
 class NotConvergedWarning(UserWarning):
-    """A solver stopped at its round limit; its certificate is looser than asked for."""
+    """A solver stopped at its round limit; its certificate is looser than requested."""
 
 
 class FlatSetWarning(UserWarning):
@@ -39,8 +39,20 @@ class MovedColumnsError(ValueError):
         self.columns = columns
 
 
+class RefusedLookError(ValueError):
+    """A change plan does not allow this look at its rows; nothing was judged, and no look was spent.
+
+    The table is not the one that was fixed beforehand, a model was trained on it, all candidates were judged, or the
+    ledger was changed.
+    """
+
+
 class FormatError(ValueError):
     """A model file is damaged, hostile, of an unknown kind or of a later version; nothing was loaded from it."""
+
+
+class SignatureError(ValueError):
+    """A model file is not signed, was changed after it was signed, or was signed with another key."""
 
 
 class ForeignModelError(ValueError):

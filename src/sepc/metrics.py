@@ -1,8 +1,8 @@
-"""How well trust ranks errors, and how well it predicts them; on plain arrays.
+"""How well trust ranks right labels above wrong ones, and how well it is calibrated; on plain arrays.
 
 Every function takes `correct`, whether each label was right, and `trust`, a score that is larger for labels more likely
 to be right; for `brier` and `ece` it is a probability. Trust often has many ties, and any fixed order of tied rows
-would help or hurt at random, so results are exact means over all orders of tied rows.
+would help or hurt at random, so rankings are averaged, exactly, over all orders of tied rows.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> f
 
 
 def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float:
-    """Largest coverage that a threshold on trust reaches with a selective risk of at most `risk`.
+    """Largest coverage of a threshold on trust with a selective risk of at most `risk`; 0 if there is none.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def brier(correct: ArrayLike, trust: ArrayLike) -> float:
 
 
 def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
-    """Expected calibration error: mean difference between trust and accuracy in bins of equally many rows.
+    """Expected calibration error: mean absolute difference of trust and accuracy, in bins of equally many rows.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def neg_aurc_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def check_ranking(correct: ArrayLike, trust: ArrayLike) -> tuple[BoolArray, FloatArray]:
-    """Convert both to arrays; raises if their rows cannot be ranked."""
+    """Convert both to arrays; raises `ValueError` if their rows cannot be ranked."""
     given: NDArray[Any] = np.asarray(correct)
     right, scores = given.astype(bool), np.asarray(trust, dtype=np.float64)
     if right.shape != scores.shape or right.ndim != 1 or right.size == 0:

@@ -40,17 +40,22 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
     name : str
         Name of the model.
     X : array or DataFrame
-        Rows as the model will get them. They define the signature: the type of each column, text if it is neither a
-        number nor a date; columns with missing values, or that the model leaves out, are optional. The first rows
-        become the input example.
+        Rows as the served model will get them. They define the signature: the type of each column, which is text if it
+        is neither a number nor a date. Columns with missing values, and those that the model leaves out, are
+        optional. The first rows become the input example.
     y : array, optional
-        Labels of `X`, if these are held-out rows; the model card then reports its performance on them.
+        Labels of `X`, if these are held-out rows; the model card then reports the model's performance on them.
     **options
         Passed to ``mlflow.pyfunc.log_model``, such as ``registered_model_name``.
 
     Returns
     -------
     mlflow.models.model.ModelInfo
+
+    Raises
+    ------
+    TypeError
+        If the estimator contains a model of another library.
 
     Examples
     --------
@@ -69,7 +74,7 @@ def log_model(estimator: Any, name: str = "model", *, X: Any, y: Any = None, **o
 
 
 def save_model(estimator: Any, path: str | Path, *, X: Any, **options: Any) -> None:
-    """Write a fitted estimator as a folder for ``mlflow models serve``; parameters as for `log_model`."""
+    """Write a folder for ``mlflow models serve``; `estimator` and `X` are as in `log_model`, options go to MLflow."""
     mlflow = _mlflow()
     with tempfile.TemporaryDirectory() as folder:
         mlflow.pyfunc.save_model(path=str(path), **_write(estimator, Path(folder), X), **options)
@@ -121,7 +126,7 @@ def _with_names(X: Any, estimator: Any) -> pd.DataFrame:
 
 
 def _to_mlflow_type(X: Any, name: Any) -> Any:
-    """A column in a type that MLflow knows; it has none for durations, which become text such as "90.5 sec"."""
+    """A column in a type that MLflow knows; it has none for durations, which become text such as "90.500000 sec"."""
     values = np.asarray(X[name])
     if values.dtype.kind == "m":
         seconds = (values / np.timedelta64(1, "s")).tolist()
@@ -142,7 +147,7 @@ def _signature(table: pd.DataFrame, answered: pd.DataFrame, kinds: Mapping[str, 
 
 
 def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
-    """The output of a served model: label, trust, accepted, and the cause if a row is not accepted."""
+    """The output of a served model: label, trust, accepted and cause."""
     names = getattr(estimator, "feature_names_in_", None)
     decisions = decide_rows(estimator, rows.to_numpy() if names is None else _complete(rows, names))
     causes = names_of(Cause, decisions.cause)
@@ -151,7 +156,7 @@ def answers(estimator: Any, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _complete(rows: pd.DataFrame, names: Any) -> pd.DataFrame:
-    """The rows with all columns of the model; a column that was not given is all missing."""
+    """The rows with all columns of the model; the values of a column that was not given are missing."""
     return rows.reindex(columns=[*names, *(name for name in rows.columns if name not in names)])
 
 

@@ -24,12 +24,14 @@ from sepc.estimators.trusted.estimator import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.atomic_files import write_whole
 from sepc.io.container import FORMAT, decode, encode, read_bytes
+from sepc.io.history import digest_of_model, history_of
 from sepc.io.inner_models import InnerModels
-from sepc.io.inspection import Inspection
+from sepc.io.inspection import Inspection, without_lost_promises
 from sepc.io.reader import Reader
+from sepc.io.signatures import read_verified
 from sepc.io.writer import Node, Writer
 
-# The deepest nesting of wrappers in wrappers.
+# How deeply wrappers may be nested.
 MOST_NESTED = 8
 
 
@@ -55,7 +57,7 @@ BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
 
 def save(estimator: Any, path: str | Path) -> None:
-    """Write a fitted estimator of this library to one file, which contains no code and only isolated training rows.
+    """Write a fitted estimator of this library to one file, which holds no code and only isolated training rows.
 
     Parameters
     ----------
@@ -64,6 +66,18 @@ def save(estimator: Any, path: str | Path) -> None:
         written.
     path : str or Path
         By convention it ends in ``.sepc``. An existing file is replaced in one step, or not at all.
+
+    Raises
+    ------
+    TypeError
+        If this is not an estimator of this library, is in a pipeline after other steps, or has labels that cannot be
+        saved.
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If the model is too large for a file.
+    OSError
+        If the file cannot be written.
 
     Examples
     --------
@@ -84,7 +98,7 @@ def save(estimator: Any, path: str | Path) -> None:
     write_whole(path, to_bytes(estimator))
 
 
-def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) -> Any:
+def load(path: str | Path, *, estimator: Any = None, transformer: Any = None, key: str | Path | None = None) -> Any:
     """Read an estimator from a file. Files from untrusted sources are safe to load: no code in them is run.
 
     Parameters
@@ -94,11 +108,14 @@ def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) ->
         The model of another library, if the file was saved around one; it must be that same model.
     transformer : fitted transformer, optional
         The transformer of a `TrustedClassifier`, if it had one.
+    key : str or Path, optional
+        A file with a public key. The file is loaded only if it was signed with the matching private key, by `sign`, and
+        has not been changed since.
 
     Returns
     -------
     estimator
-        Its decisions are those of the one that was saved, bit for bit.
+        It makes the same decisions as the one that was saved, bit for bit.
 
     Raises
     ------
@@ -106,8 +123,10 @@ def load(path: str | Path, *, estimator: Any = None, transformer: Any = None) ->
         If the file is damaged, hostile, or in a format that this version does not read.
     ForeignModelError
         If the file was saved around a model of another library, and that same model is not passed.
+    SignatureError
+        With `key`: if the file is not signed, was signed with another key, or was changed after it was signed.
     """
-    return from_bytes(read_bytes(path), estimator=estimator, transformer=transformer)
+    return from_bytes(_bytes_of(path, key), estimator=estimator, transformer=transformer)
 
 
 def to_bytes(estimator: Any) -> bytes:
@@ -128,8 +147,18 @@ def to_bytes(estimator: Any) -> bytes:
     return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
 
 
+def model_digest(estimator: Any) -> str:
+    """SHA-256 of a fitted estimator as files hold it, whoever wrote them; empty if it cannot be saved."""
+    writer, classifier = Writer(), unwrap(estimator).classifier
+    try:
+        node = _write(classifier, writer)
+    except TypeError:
+        return ""
+    return "" if node is None else digest_of_model(node, writer.arrays)
+
+
 def from_bytes(data: bytes, *, estimator: Any = None, transformer: Any = None) -> Any:
-    """Read an estimator from the bytes of a file."""
+    """Read an estimator from the bytes of a file; see `load`."""
     arrays, content = decode(data)
     reader = Reader(content, arrays)
     loaded = _read(reader.part("model"), InnerModels(_write, _never, estimator, transformer), MOST_NESTED)
@@ -165,15 +194,37 @@ def _never(reader: Reader) -> Any:
     raise FormatError(f"{reader.path} is not expected here.")
 
 
-def inspect(path: str | Path) -> Inspection:
+def inspect(path: str | Path, *, key: str | Path | None = None) -> Inspection:
     """Describe the contents of a model file, without building the model.
+
+    Parameters
+    ----------
+    path : str or Path
+    key : str or Path, optional
+        A file with a public key that the file must have been signed with, as in `load`.
 
     Returns
     -------
     Inspection
-        Prints as a few readable lines.
+        ``print`` shows it in a few lines; its `history` says how the model was made.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged, or in a format that this version does not read.
     """
-    arrays, content = decode(read_bytes(path))
+    return describe(_bytes_of(path, key))
+
+
+def _bytes_of(path: str | Path, key: str | Path | None) -> bytes:
+    return read_bytes(path) if key is None else read_verified(path, key)
+
+
+def describe(data: bytes) -> Inspection:
+    """Describe the bytes of a model file."""
+    arrays, content = decode(data)
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    return Inspection(FORMAT, reader.text("library"), reader.part("model").node, len(arrays), n_bytes)
+    node = reader.part("model").node
+    shown = without_lost_promises(node)
+    return Inspection(FORMAT, reader.text("library"), shown, len(arrays), n_bytes, history_of(node, arrays))

@@ -1,7 +1,7 @@
 """Declare records: the type, shape and limits of every field, once, beside its annotation.
 
 A record is a frozen dataclass whose fields are made by the functions below. Everything that writes, reads, checks or
-measures records, or documents the format, relies on these declarations alone. Sizes are named by letters, which stand
+measures records, or documents the format, uses only these declarations. Sizes are named by letters, which stand
 for the same number in a record and all of its parts. Relations between values are checked by a record's method `flaw`,
 which says what is wrong with it, or returns None.
 """
@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, dataclass_transform, runti
 
 import numpy as np
 
-# Numbers of rows, features and so on are below this, so that they and their sums are exact as doubles.
+# Numbers of rows, features and so on stay below this, so that doubles hold them exactly.
 MOST = 2**53
 
 DECLARATION, NAME = "declaration", "name"
@@ -31,7 +31,7 @@ class HasFlaw(Protocol):
     """A record whose values must be consistent."""
 
     def flaw(self) -> str | None:
-        """What is wrong with it, completing the sentence "The part ..."; None if nothing is."""
+        """What is inconsistent, as the end of a sentence that starts with "The part"; None if nothing is."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Array:
     shape : tuple of str
         A size for each axis: a letter, a number, or letters with a plus between them.
     low, high : number
-        Limits of the entries, both included.
+        Limits of the entries, inclusive.
     below : str
         The letter of a size that bounds all entries from above, exclusive; "" for none.
     is_count : bool
-        Whether entries are numbers of rows, whose sum is bounded too.
+        Whether entries are numbers of rows; their sum is then limited too.
     may_lack : bool
-        Whether files of earlier versions do not have it; it is then empty.
+        Whether files of earlier versions may lack it; the array is then empty.
     """
 
     type: type[Any]
@@ -64,7 +64,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number within limits, both included; with `or_infinite`, also infinity, which is null in a file."""
+    """A finite number within inclusive limits; with `or_infinite`, also infinity, which is null in a file."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -93,14 +93,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of strings, whose length is the size named by this letter."""
+    """A list of strings; `size` is the letter of the dimension that says how many there are, such as "d"."""
 
     size: str
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Distinct labels in order, whose number is the size named by this letter."""
+    """Distinct labels, sorted; `size` is the letter of the dimension that says how many there are, such as "C"."""
 
     size: str
 
@@ -113,6 +113,11 @@ class Lists:
 
 
 @dataclass(frozen=True)
+class Simple:
+    """A number, a label or category, or None, which is null in a file."""
+
+
+@dataclass(frozen=True)
 class Part:
     """Another record.
 
@@ -122,7 +127,7 @@ class Part:
     is_inline : bool
         Whether its fields are stored among those of the record it belongs to.
     has_node : bool
-        Whether it has a node; for a record of arrays alone, a file may store just the arrays.
+        Whether it has a JSON node of its own; a record that holds only arrays needs none.
     """
 
     kind: type[Any]
@@ -132,7 +137,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """A list of records of one kind; with `may_lack`, it may be absent from older files, which gives the default."""
+    """A list of records of one kind; with `may_lack`, older files may lack it, and the default is used."""
 
     kind: type[Any]
     may_lack: bool = False
@@ -140,10 +145,10 @@ class Parts:
 
 @dataclass(frozen=True)
 class Given:
-    """Not in a file: taken from the enclosing record, or given when the record is read."""
+    """Not stored in files: taken from the enclosing record, or passed in when the record is read."""
 
 
-Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Part | Parts | Given
+Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Simple | Part | Parts | Given
 
 
 def _declare(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
@@ -171,7 +176,7 @@ def bools(*shape: str) -> Any:
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, or_infinite: bool = False) -> Any:
-    """A finite number, or infinity."""
+    """A finite number within these limits; with `or_infinite`, also infinity."""
     return _declare(Number(low, high, or_infinite))
 
 
@@ -205,6 +210,11 @@ def lists(*shape: str) -> Any:
     return _declare(Lists(shape))
 
 
+def simple() -> Any:
+    """A number, a label or category, or None."""
+    return _declare(Simple())
+
+
 def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
     """Another record; if absent, the field has its default."""
     return _declare(Part(kind, is_inline, has_node), default=default)
@@ -222,10 +232,26 @@ def given(*, default: Any = MISSING) -> Any:
 
 @dataclass_transform(
     frozen_default=True,
-    field_specifiers=(floats, ints, counts, bools, number, whole, flag, text, texts, labels, lists, part, parts, given),
+    field_specifiers=(
+        floats,
+        ints,
+        counts,
+        bools,
+        number,
+        whole,
+        flag,
+        text,
+        texts,
+        labels,
+        lists,
+        simple,
+        part,
+        parts,
+        given,
+    ),
 )
 def record(kind: type[Kind]) -> type[Kind]:
-    """Turn a class into a record; adds `==` if all values are plain, and a `repr` if it has none."""
+    """Turn a class into a record; adds `==` unless fields hold arrays, and a `repr` if it has none."""
     declared = [each.metadata[DECLARATION] for each in vars(kind).values() if isinstance(each, Field)]
     made = dataclass(frozen=True, eq=all(map(_is_plain, declared)), repr=kind.__repr__ is object.__repr__)(kind)
     RECORDS.append(made)
@@ -233,7 +259,7 @@ def record(kind: type[Kind]) -> type[Kind]:
 
 
 def _is_plain(declaration: Declaration) -> bool:
-    """Whether values can be compared with `==`; arrays, and records that hold arrays, cannot be."""
+    """Whether values can be compared with `==`; arrays, and records that hold arrays, cannot."""
     if isinstance(declaration, Part | Parts):
         return "__eq__" in vars(declaration.kind)
     return not isinstance(declaration, Array | Labels)

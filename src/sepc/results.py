@@ -1,4 +1,4 @@
-"""What estimators and functions return, for annotations and isinstance; users need not construct any."""
+"""Classes of results, for annotations and `isinstance`; estimators and functions return them."""
 
 from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter
@@ -14,11 +14,13 @@ from sepc.estimators.stratified.decisions import StratifiedDecision, StratifiedD
 from sepc.estimators.stratified.strata import Strata
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel
+from sepc.io.history import ModelHistory
 from sepc.io.inspection import Inspection
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.suspects import Suspects
+from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms
 from sepc.model.weights import Weights
@@ -39,7 +41,9 @@ __all__ = [
     "Inspection",
     "LandscapeFigures",
     "Letter",
+    "ModelHistory",
     "Overlap",
+    "Provenance",
     "Regions",
     "RepairedDecision",
     "RepairedDecisions",

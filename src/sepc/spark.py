@@ -36,8 +36,8 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     estimator : SEPClassifier, or a wrapper of one
         Fitted; it must not contain models of other libraries.
     frame : pyspark.sql.DataFrame
-        With the columns that the estimator was fitted on, except those that it left out, and those that promises are
-        made by; or, if the columns had no names, with as many numeric ones besides those to keep. Null is a missing
+        It must have the columns that the estimator uses, including those that define the groups of a promise. For an
+        estimator without feature names, all columns but those to keep are the features, in order. Null is a missing
         value.
     keep : names of columns, optional
         Columns to copy to the result, such as a key.
@@ -45,7 +45,12 @@ def decide(estimator: Any, frame: Any, *, keep: Iterable[str] = ()) -> Any:
     Returns
     -------
     pyspark.sql.DataFrame
-        The columns to keep, followed by those of ``decide(X).to_frame()``.
+        The columns to keep, in their order in `frame`, followed by those of ``decide(X).to_frame()``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, has the wrong type, or has the name of a column of the result.
 
     Examples
     --------
@@ -84,18 +89,18 @@ def _features(estimator: Any, columns: list[str], keep: list[str]) -> list[str]:
 
 
 def _kinds(estimator: Any) -> dict[str, Kind]:
-    """What the columns are; any value can define groups, unless their column is a feature of numbers or dates."""
+    """The kind of each column; a column that only defines groups may have any type."""
     features = dict.fromkeys(fitted_names(estimator) or (), Kind.NUMBER)
     return dict.fromkeys(group_columns(estimator), Kind.CATEGORY) | features | dict(column_kinds(estimator))
 
 
 def _refuse_other_types(types: dict[str, str], kinds: Mapping[str, Kind], names: list[str]) -> None:
     """Raise if columns of numbers or dates have another type; anything can be a category."""
-    for kind, known, told in ((Kind.NUMBER, NUMBERS, "numeric"), (Kind.DATE, DATES, "dates")):
+    for kind, known, words in ((Kind.NUMBER, NUMBERS, "numeric"), (Kind.DATE, DATES, "dates")):
         odd = [name for name in names if kinds.get(name, Kind.NUMBER) is kind and not types[name].startswith(known)]
         if odd:
             texts = ", ".join(f"{name!r} ({types[name]})" for name in odd)
-            raise ValueError(f"The DataFrame has columns that are not {told}: {texts}. Cast or encode them first.")
+            raise ValueError(f"The DataFrame has columns that are not {words}: {texts}. Cast or encode them first.")
 
 
 def _quote(names: list[str], keep: list[str]) -> list[str]:

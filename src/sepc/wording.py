@@ -17,7 +17,7 @@ from sepc.plain_values import plain
 AS_SET = 10
 
 # Ratios of volumes are formatted as percentages too, and may be as large as any float.
-ROOM = Context(prec=400)
+PRECISE = Context(prec=400)
 
 # The most names that a message lists; the rest are counted.
 MOST_NAMES = 12
@@ -87,7 +87,7 @@ def floored_percent(share: float, digits: int = 1) -> str:
     >>> floored_percent(0.97299), floored_percent(0.9999), floored_percent(0.0004)
     ('97.2 %', '99.9 %', '0 %')
     """
-    return _format_percentage(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, ROOM))
+    return _format_percentage(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, PRECISE))
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
@@ -105,7 +105,7 @@ def _percent(share: float, digits: int, rounding: str) -> str:
     if not math.isfinite(share):
         return f"{share} %"
     exact, step = _hundredfold(share), _step(digits)
-    rounded = exact.quantize(step, rounding, ROOM)
+    rounded = exact.quantize(step, rounding, PRECISE)
     if rounded == exact or rounded not in (0, 100):
         return _format_percentage(rounded)
     if rounded == 0:
@@ -251,7 +251,7 @@ def numbers(values: Any) -> str:
 
 
 def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
-    """Labels with their row counts, as in "benign (357), malignant (212)"; as many as fit on a line."""
+    """Labels with their row counts, as in "benign (357), malignant (212)"; the rest are counted."""
     pairs = [f"{short(name_of(label), LONGEST_LABEL)} ({n:,})" for label, n in zip(labels, counts, strict=True)]
     n_kept, width = 0, 0
     while n_kept < len(pairs) and (width := width + columns_of(pairs[n_kept]) + 2) <= LONGEST_LIST:
@@ -319,7 +319,7 @@ def deviations(value: float) -> str:
 
 
 def quantity(value: float) -> str:
-    """A feature value: whole numbers as they are, others to three digits or, from 1,000 up, rounded to integers.
+    """A feature value: whole numbers in full, others to three significant digits or, from 1,000 up, as integers.
 
     Examples
     --------
@@ -348,7 +348,7 @@ def calendar_day(days: float) -> str:
 
 
 def cases_of(label: Any, more: str = "") -> str:
-    """Cases of a label.
+    """The phrase for cases of a label, followed by `more`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from scipy.stats import binom
 
 # The chance that any test in this folder fails although all promises are just kept, and the tests that share it.
-CHANCE, N_TESTS = 1e-4, 150
+CHANCE, N_TESTS = 1e-4, 180
 # Attacks that once broke a promise, and so many draws that what broke it would be seen again.
 RARE_LABELS = {"300 rare codes in 4 % of rows": 60, "every rare label is unique, 4 %": 60}
 LATE_LABELS = {

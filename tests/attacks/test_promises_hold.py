@@ -16,6 +16,7 @@ from sepc_benchmarks.attacking import (
     overall,
     overall_labels,
     per_label,
+    plans,
     reports,
     reviews,
     shifts,
@@ -26,7 +27,7 @@ from sepc_benchmarks.attacking.attack import Kind
 N_DRAWS = {
     **dict.fromkeys((overall, per_label, groups, costs, certificates, reports, shifts), 40),
     **dict.fromkeys((overall_labels, audits), 20),
-    **dict.fromkeys((monitors, merges, reviews), 8),
+    **dict.fromkeys((monitors, merges, reviews, plans), 8),
 }
 # These take longest, and are left to `make attacks`.
 SLOW = {

@@ -297,7 +297,7 @@ def test_wrong_usage(capsys, folder):
         (["--min-trust", "7"], "min_trust is 7.0"),
         (["--max-risk", "2"], "max_risk is 2.0"),
         (["--test-size", "1"], "1 is not a share"),
-        (["--features", "target"], "'target', which is the target"),
+        (["--features", "target"], "'target', which --target"),
         (["--by", "mean radius", "--features", "mean radius"], "'mean radius'"),
     ],
 )

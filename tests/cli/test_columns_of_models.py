@@ -109,7 +109,8 @@ def test_a_text_where_the_model_knows_numbers(command, suffix, place, visits, ca
         "report": ["report", tmp_path / f"new.{suffix}", "--target", "y", "--model", place / "m.sepc", "--text"],
     }[command]
     line = complaint(run_here(capsys, *words))
-    assert f"new.{suffix}, row 7, column 'weight': 'heavy' is not a number; if it means a gap, give --na heavy" in line
+    assert f"new.{suffix}, row 7, column 'weight': 'heavy' is not a number; if it means a missing value, " in line
+    assert "give --na heavy" in line
     assert run_here(capsys, *words, "--na", "heavy").code == 0
 
 
@@ -123,8 +124,8 @@ def test_numbers_with_a_decimal_comma_after_whole_ones(place, visits, capsys, tm
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("soon", "row 2, column 'seen': 'soon' is not a date like those before it."),
-        ("07", "row 2, column 'seen': '07' is not a date like those before it."),
+        ("soon", "row 2, column 'seen': 'soon' is not a date, or not in the format of the others."),
+        ("07", "row 2, column 'seen': '07' is not a date, or not in the format of the others."),
     ],
 )
 def test_what_is_no_date(cell, said, place, visits, capsys, tmp_path):
@@ -211,7 +212,7 @@ def test_other_commands_take_the_table_too(command, place, visits, capsys, tmp_p
     assert ran.code == 0, ran.err
     assert "'visit' (an id)" in ran.err
     if command == "landscape":
-        assert "2 rows with gaps left out of the landscape" in ran.err
+        assert "2 rows with missing values left out of the landscape" in ran.err
         assert "238 rows of 2 classes" in ran.out
 
 

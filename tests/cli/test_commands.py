@@ -189,7 +189,7 @@ def test_a_model_around_anothers(wdbc, folder, tmp_path, capsys):
     save(SelectiveClassifier(FrozenEstimator(inner), 0.2).fit(wdbc[FEATURES], wdbc["target"]), tmp_path / "m.sepc")
     ran = run_here(capsys, "score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv")
     told = complaint(ran)
-    assert "wraps a model of another library, sklearn.linear_model._logistic.LogisticRegression," in told
+    assert "wraps a model from another library, sklearn.linear_model._logistic.LogisticRegression," in told
     assert "sepc.load(path, estimator=...)" in told
 
 
@@ -384,7 +384,7 @@ def test_inspect_tells_what_matters_as_fit_does(folder, models, tmp_path, capsys
     assert list(sizes.values()) == sorted(sizes.values(), reverse=True)
     first = next(iter(sizes))
     told = run_here(capsys, "inspect", folder / "model.sepc").out
-    assert f"What matters most, by the mean size of its term: {first} {sizes[first]:.2f}" in told
+    assert f"Most important columns, by their mean absolute term: {first} {sizes[first]:.2f}" in told
     save(models["strata"], tmp_path / "s.sepc")
     assert "What matters most" not in run_here(capsys, "inspect", tmp_path / "s.sepc").out
 
@@ -425,7 +425,7 @@ def test_the_command_knows_every_dialect():
 
 
 def test_an_unexpected_error_is_one_line_too(folder, capsys, monkeypatch):
-    monkeypatch.setattr("sepc.model_files.inspect", lambda path: {}["nothing"])
+    monkeypatch.setattr("sepc.model_files.inspect", lambda path, key: {}["nothing"])
     line = complaint(run_here(capsys, "inspect", folder / "model.sepc"), code=1)
     assert "KeyError: 'nothing' (a bug in sepc; set SEPC_TRACEBACK=1" in line
     monkeypatch.setenv("SEPC_TRACEBACK", "1")
@@ -439,8 +439,8 @@ def test_warnings_are_one_line_each(write_csv, tmp_path, capsys):
     ran = run_here(capsys, *words)
     assert ran.code == 0
     assert ran.err == (
-        "sepc: warning: left out, because they are not usable as features: 'flat' (a constant). "
-        "To use one, give --use flat.\n"
+        "sepc: warning: columns left out, because they do not look usable as features: 'flat' (a constant). "
+        "To use one anyway, give --use flat.\n"
     )
     ran = run_here(capsys, *words, "--use", "flat")
     assert ran.err.startswith("sepc: warning: Feature 'flat' is constant")

@@ -47,7 +47,7 @@ def test_a_fit_from_a_file_is_that_of_the_library(fit, tmp_path):
 
 
 ODD = {
-    "column 'x1' has gaps": lambda table: table.assign(x1=table["x1"].where(table["x1"] > -2.0)),
+    "column 'x1' has missing values": lambda table: table.assign(x1=table["x1"].where(table["x1"] > -2.0)),
     "column 'ward' does not hold numbers": lambda table: table.assign(ward=np.arange(len(table)) % 3).astype(
         {"ward": str}
     ),

@@ -181,7 +181,7 @@ def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
     table = table.select_dtypes("number").assign(**{f"flat{HIDDEN}": 1.0, "target": np.arange(len(table)) % 2})
     table.to_csv(hidden / "flat.csv", index=False)
     ran = run_here(capsys, "fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
-    assert "sepc: warning: left out, because they are not usable as features: 'flat" in ran.err
+    assert "sepc: warning: columns left out, because they do not look usable as features: 'flat" in ran.err
     assert ran.err.count("\n") == 1
     assert SEEN.findall(ran.err) == []
     assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").what) == []

@@ -178,7 +178,7 @@ def test_text_that_a_file_repeats_from_a_dictionary(command, folder, tmp_path):
 def test_labels_as_long_as_letters(write_csv, capsys, tmp_path):
     path = write_csv(["x", "target"], *[(i, "ab"[i % 2] * 2_000) for i in range(40)])
     words = ["fit", path, "--target", "target", "--output", tmp_path / "m.sepc"]
-    assert "holds a text of 2,000 letters; is it the target?" in complaint(run_here(capsys, *words))
+    assert "holds a text of 2,000 characters; is it the target?" in complaint(run_here(capsys, *words))
 
 
 def test_lists_are_no_columns(folder, tmp_path, wdbc, capsys):

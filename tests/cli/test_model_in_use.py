@@ -58,7 +58,7 @@ def started(place, tmp_path, capsys):
     words = ["monitor", place / "model.sepc", "--state", state]
     ran = run_here(capsys, *words, "--reference", place / "reference.csv", "--target", "side")
     assert (ran.code, ran.err) == (0, "")
-    assert "is started" in ran.out
+    assert "no rows counted yet" in ran.out
     return words
 
 
@@ -258,7 +258,7 @@ def test_a_few_rows_without_labels_are_left_out(place, tmp_path, capsys):
     table.loc[:4, "side"] = None
     table.to_csv(tmp_path / "some.csv", index=False)
     ran = run_here(capsys, "audit", place / "model.sepc", tmp_path / "some.csv", "--target", "side")
-    assert ran.err == f"sepc: warning: 5 rows of {tmp_path / 'some.csv'} without a label left out\n"
+    assert ran.err == f"sepc: warning: left out 5 rows of {tmp_path / 'some.csv'} without a label\n"
     assert "of 1,495 rows are wrong" in ran.out
 
 
@@ -374,7 +374,7 @@ def test_labels_in_any_order_and_a_few_at_a_time(place, asked, tmp_path, capsys)
     assert json.loads(ran.out)["open_reviews"] == []
     assert json.loads(ran.out)["certificate"]["n_errors"] == 0
     line = complaint(run_here(capsys, *words, "--labels", tmp_path / "asked.csv", "--target", "side"))
-    assert "review 1, which is not open in this state; open: none" in line
+    assert "review 1, which is not open; open reviews: none" in line
 
 
 def test_rows_that_a_person_cannot_decide(asked, tmp_path, capsys):
@@ -402,7 +402,7 @@ def test_a_slip_of_the_pen_is_no_error_of_the_model(asked, tmp_path, capsys):
         ("row", ["its own", 10_000], "column 'row' holds 10000, which is not in review 1"),
         ("row", ["x", "y"], "'x' is not a number"),
         ("row", [1.5, 2], "leave it as sepc review wrote it"),
-        ("review", [7, 7], "review 7, which is not open in this state; open: 1"),
+        ("review", [7, 7], "review 7, which is not open; open reviews: 1"),
         ("review", [None, 1], "leave it as sepc review wrote it"),
     ],
 )
@@ -462,7 +462,7 @@ def test_what_a_review_needs(place, tmp_path, capsys, write_csv):
         ([rows, *output, "--budget", "0"], "is not a whole number of at least 1"),
         ([rows, *output, "--budget", "5", "--max-risk", "3"], "max_risk is 3.0"),
         ([rows, *output, "--labels", rows], "not both at once"),
-        ([rows, *output, "--complete"], "belong to --labels"),
+        ([rows, *output, "--complete"], "are only for --labels"),
         ([rows, "--output", tmp_path / "asked.docx", "--budget", "5"], "must end in .csv or .parquet"),
         ([rows, *output, "--budget", "5", "--copy", "none"], "has no column 'none'"),
         ([write_csv(NAMES, *[(0.1, 0.2)] * 20), *output, "--budget", "5"], "In this command, give --reference FILE"),

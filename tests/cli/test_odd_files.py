@@ -35,8 +35,8 @@ SAID = {
     "wrong: Latin-1": "latin.csv: column 'ward' is not utf-8 text; give its --encoding, such as latin-1 or cp1252.",
     "wrong: a name twice": "twice.csv has 2 columns called 'weight'; give them different names.",
     "wrong: a row too short": "ragged.csv: a row has 2 cells where the header has 4: '171.0,70.0'.",
-    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a gap, "
-    "give --na heavy, and if the column holds categories, --categorical weight.",
+    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a "
+    "missing value, give --na heavy, and if the column holds categories, --categorical weight.",
     "wrong: no rows": "header.csv has a header but no rows.",
     "wrong: no such target": "target.csv has no column 'y'; it has 'height', 'weight', 'ward' and 'Y'. "
     "Did you mean 'Y'?",
@@ -71,7 +71,7 @@ def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
         return
     assert ran.code == 0, ran.err
     assert ran.out.startswith(SAID[name] if "without a label" in name else ROWS + SAID[name])
-    assert ran.err.startswith("sepc: warning: left out, because they are not usable as features:") == (
+    assert ran.err.startswith("sepc: warning: columns left out, because they do not look usable as features:") == (
         "; left out" in ran.out
     )
     assert ran.err.count("\n") == ("; left out" in ran.out)

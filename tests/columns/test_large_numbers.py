@@ -130,7 +130,7 @@ def test_the_command_tells_ids_apart_that_are_text_in_a_file():
 def test_exports_refuse_ids_that_doubles_would_merge(tmp_path):
     table, y = table_of(IDS)
     classifier = SEPClassifier(categorical_features=["id"]).fit(table, y)
-    refusal = rf"'id' has the category {FIRST}; in .* numbers are doubles.* Make the column text before fit"
+    refusal = rf"'id' has the category {FIRST}; in .* numbers are doubles.* Convert the column to text before fitting"
     with pytest.raises(TypeError, match=refusal):
         sepc.sql.export(classifier, "duckdb", "t")
     onnx.helper.make_graph([], "skipped without the package", [], [])

@@ -241,7 +241,7 @@ def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():
     assert again.preparation_.columns[0].written == Written.number("€", ".", ",")
     odd = texts[:2].assign(amount=["on request", None])
     decided = again.decide(odd)
-    assert decided.notes.tolist() == ["amount 'on request' cannot be read as a number, so it is missing.", ""]
+    assert decided.notes.tolist() == ["amount 'on request' cannot be read as a number, so it counts as missing.", ""]
     assert "'on request' cannot be read" in decided.why(0)
     np.testing.assert_array_equal(again.decide(plain.assign(day=texts["day"])).label, expected.label)
 

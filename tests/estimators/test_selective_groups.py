@@ -288,6 +288,7 @@ def test_saved_and_loaded(tmp_path):
         ({"one_threshold": True}, "name the columns that define these in by"),
         ({"parents": {"a": "b"}}, "name the columns that define these in by"),
         ({"by": "nowhere"}, "by names 'nowhere', which X does not have"),
+        ({"by": ["group", "nowhere"]}, "by names 'nowhere', which X does not have"),
     ],
 )
 def test_errors_say_what_is_wrong(options, message):
@@ -305,6 +306,11 @@ def test_groups_without_by():
         fitted.decide(X, groups=X["group"])
     with pytest.raises(ValueError, match="makes no promises for groups"):
         report(fitted, X, y, groups=X["group"])
+
+
+def test_positions_in_rows_without_columns():
+    with pytest.raises(ValueError, match="by names 0, which X does not have"):
+        keys_of(0, [{"a": 1}, {"a": 2}])
 
 
 def test_groups_of_another_shape():

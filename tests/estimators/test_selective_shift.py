@@ -110,7 +110,7 @@ def test_rows_in_regions_that_calibration_has_not_seen_are_not_accepted():
     assert fitted.shift_.n_target_uncovered == (target[:, 0] == 2).sum()
     assert fitted.coverage_ == decided.accepted.mean()
     unseen = decided[int(np.flatnonzero(target[:, 0] == 2)[0])]
-    assert "calibration has too few rows in its region" in unseen.why()
+    assert "there are too few calibration rows in its region" in unseen.why()
 
 
 @pytest.mark.slow  # on every change, attacks try the promise under another mix of regions

@@ -89,7 +89,7 @@ def test_a_gap_that_decides_is_the_cause(fitted):
     assert not left.accepted.any()
     said = left.why(0)
     assert " missing. Fetch " in said
-    assert said.endswith("Not accepted (MISSING): what is missing would decide it.")
+    assert said.endswith("Not accepted (MISSING): the missing values would decide it.")
     assert (decided.cause[~decided.missing.any(axis=1)] != Cause.MISSING).all()
 
 

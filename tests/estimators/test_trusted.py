@@ -102,7 +102,7 @@ def test_says_why(wdbc):
     assert "The nearest cases agree (" in most.why()
     assert "Not accepted" not in most.why()
     apart = decisions[int(np.flatnonzero(~decisions.agreement)[0])]
-    assert f"The nearest cases say {str(apart.partition.label)!r} (" in apart.why()
+    assert f"The nearest cases suggest {str(apart.partition.label)!r} (" in apart.why()
     assert f" For {str(apart.partition.label)!r}: " in apart.why()
     assert " For it: " not in apart.why()
     assert any(name in decisions[0].why() for name in X.columns)
@@ -168,7 +168,7 @@ def test_a_frozen_model_may_know_labels_that_the_held_out_rows_lack():
     decisions = trusted.decide(X[y == 1])
     assert set(decisions.label[decisions.support == 0.0]) == {1}
     assert decisions.trust[decisions.support == 0.0].max() < trusted.decide(X[y == 0]).trust.min()
-    assert "The nearest cases say 2 (" in decisions[int(decisions.support.argmin())].why()
+    assert "The nearest cases suggest 2 (" in decisions[int(decisions.support.argmin())].why()
 
 
 @pytest.mark.slow

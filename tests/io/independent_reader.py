@@ -31,6 +31,9 @@ def decide(path, rows):
     arrays, node = read(path)
     min_trust, node = node["parameters"]["kept"]["min_trust"], node["model"]
     model = {name.removeprefix("model/model/"): array for name, array in arrays.items()}
+    rows = np.array(rows, dtype=float)
+    if "model/edits/fixed" in arrays:
+        rows[:, arrays["model/edits/fixed"]] = arrays["model/edits/typical"]
     return [_decide_one((row - model["shift"]) / model["scale"], model, node, min_trust) for row in rows]
 
 

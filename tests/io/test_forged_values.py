@@ -138,10 +138,10 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("strata", [("model/models/0/model/classes/values", [0, 2])], "has different labels from"),
         ("strata", [("model/n_features_in", 4)], "has a different number of features from"),
         ("strata", [("model/values/0/0", HUGE)], "neither a label nor a category"),
-        ("sep", [("model/history/0/rows_left", [[1, 1, 1]])], "in rows_left a list of length 3 instead of 2"),
-        ("sep", [("model/history/0/rows_left", [1])], "in rows_left a value that is not a list"),
+        ("sep", [("model/history/0/rows_left", [[1, 1, 1]])], "a list of length 3 instead of 2 in rows_left"),
+        ("sep", [("model/history/0/rows_left", [1])], "a value that is not a list in rows_left"),
         ("strata", [("model/values", [])], "array model/counts has an unexpected .* shape"),
-        ("strata", [("model/values/0", [1, 2])], "in values a list of length 2 instead of 1"),
+        ("strata", [("model/values/0", [1, 2])], "a list of length 2 instead of 1 in values"),
         ("repaired", [("model/models/0/model/classes/values", [0, 2])], "differs in features or labels"),
     ],
 )

@@ -278,3 +278,14 @@ def test_a_script_without_sepc_comes_to_the_same_decisions(kind, tmp_path):
     assert [answer[2] for answer in answers] == decisions.accepted.tolist()
     assert [answer[3] for answer in answers] == [Cause(cause).name for cause in decisions.cause]
     assert "import sepc" not in Path(independent_reader.__file__).read_text(encoding="utf-8")
+
+
+def test_an_independent_reader_decides_by_an_edited_model(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    signed = {"author": "A. Wu", "reason": "a reason", "date": "2026-05-04"}
+    drop, shift = sepc.Edit.drop_feature("x1"), sepc.Edit.shift("x2", 3.0, 5.0, by=1.5, label=1)
+    model = SEPClassifier(min_trust=0.8).fit(X, y).edited(drop, shift, sepc.Edit.drop_ellipsoid(0), **signed)
+    sepc.save(model, tmp_path / "model.sepc")
+    answers, decisions = independent_reader.decide(tmp_path / "model.sepc", X), model.decide(X)
+    assert [answer[0] for answer in answers] == decisions.label.tolist()
+    np.testing.assert_allclose([answer[1] for answer in answers], decisions.trust, atol=1e-9)

@@ -37,7 +37,9 @@ from sepc.lifecycle.monitoring.windows import Window, Windows
 from sepc.lifecycle.reviewing.pending_review import PendingReview
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.model.edits import Edit, Edits
 from sepc.model.imputation_mixture import ImputationMixture
+from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.weights import Weights
@@ -50,6 +52,7 @@ from sepc.records import (
     Number,
     Part,
     Parts,
+    Simple,
     Text,
     Texts,
     Whole,
@@ -108,14 +111,18 @@ def examples():
     shifted = FeatureShift("petal", -0.5)
     bands = Bands(np.array([0.9, 0.0]), np.array([0.7, 1.0]), np.array([0.01, 0.2]), 0)
     two = np.array([2.0, 3.0])
+    shift = Edit.shift("petal", 1.0, by=0.5, label=2).signed("A. Wu", "a reason", "2026-05-04")
     shapes = {"shift": model.shift, "scale": model.scale}
     return {
         SEPModel: (model, {}, {"displays": model.usual.displays}),
         Weights: (model.weights, sizes, {}),
+        Edit: (shift, {}, {}),
+        Edits: (Edits((shift,), model.weights, np.array([1]), np.array([0.5])), sizes, {}),
         TrainingSummary: (model.usual, sizes, {"displays": model.usual.displays}),
         ImputationMixture: (model.row_kinds, sizes, shapes),
         FittedEllipsoids: (iris.ellipsoids_, sizes, {"model": model}),
         RowsUsed: (iris.rows_used_, {}, {}),
+        Provenance: (Provenance.now("0" * 32, 75, "f" * 64), {}, {}),
         Control: (next(iter(groups.controls_.values())), {}, {}),
         CostControl: (selective("costs").controls_[None], {}, {}),
         NoHarm: (next(iter(groups.groups_.no_harm.values())), {}, {}),
@@ -147,10 +154,13 @@ def examples():
 KINDS = [
     SEPModel,
     Weights,
+    Edit,
+    Edits,
     TrainingSummary,
     ImputationMixture,
     FittedEllipsoids,
     RowsUsed,
+    Provenance,
     Control,
     CostControl,
     NoHarm,
@@ -255,6 +265,8 @@ def worse_values(declaration):
             yield from ["text", [0], None]
         case Lists():
             yield from ["text", 0, None, [10**400], [{}], [[[0]]]]
+        case Simple():
+            yield from [[], {}, 10**400]
         case Parts():
             yield from ["text", {}, None, [0], [{}]]
         case Labels():

@@ -51,5 +51,5 @@ def test_a_sample_is_called_a_sample():
     X, y = make_moons(1000, noise=0.15, random_state=0)
     words = Landscape(X, y, fit_rows=300).summary()
     assert "A partition of a sample of 300 rows" in words
-    assert "Another sample may differ." in words
+    assert "Another sample may give other figures." in words
     assert "of the rows lie in no ellipsoid." in words

@@ -1,5 +1,7 @@
 """Audit: regions that are wrong more often than they claim, and planted clusters of wrong rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -61,6 +63,14 @@ def test_says_so_if_nothing_is_wrong(classifier):
     assert len(found.failing) == len(found.to_repair) == 0
     assert str(found).startswith(f"None of {len(found.regions)} regions fails.")
     assert "No cluster of wrong rows was found." in str(found)
+
+
+def test_counts_clusters_that_lie_in_no_failing_region(classifier, feedback):
+    found = audit(classifier, *feedback)
+    passing = replace(found.regions, failing=np.zeros_like(found.regions.failing))
+    one, two = (replace(found, regions=passing, disjuncts=found.disjuncts[:1] * n) for n in (1, 2))
+    assert one.headline().endswith("fails, but 1 cluster of wrong rows was found.")
+    assert two.headline().endswith("fails, but 2 clusters of wrong rows were found.")
 
 
 def test_frames(classifier, feedback):

@@ -96,7 +96,8 @@ def test_rows_of_an_alarmed_region_are_drifted():
     np.testing.assert_array_equal(decided.cause[~own], plain.cause[~own])
     np.testing.assert_array_equal(decided.label, plain.label)
     assert (
-        "Not accepted (DRIFTED): the cases that come there have changed; " in decided[int(np.flatnonzero(own)[0])].why()
+        "Not accepted (DRIFTED): incoming cases in its region have changed"
+        in decided[int(np.flatnonzero(own)[0])].why()
     )
     assert set(decided.to_frame()["cause"][own]) == {"DRIFTED"}
 

@@ -105,9 +105,9 @@ def test_a_review_of_another_queue_is_refused():
     queue, (first, *_) = queue_with_reviews()
     other = ReviewQueue(shared_model(), 70, coverage=0.8, random_state=1)
     theirs = [other.choose(X[day]) for day in (*DAYS, *DAYS)]
-    with pytest.raises(ValueError, match="Review 1 is not one of this queue; its open reviews are in reviews_"):
+    with pytest.raises(ValueError, match="Review 1 is not a review of this queue; those still open are in `reviews_`"):
         queue.learn(theirs[0], theirs[0].label)
-    with pytest.raises(ValueError, match="Review 5 is not one of this queue"):
+    with pytest.raises(ValueError, match="Review 5 is not a review of this queue"):
         queue.learn(theirs[4], theirs[4].label)
     assert queue.learn(first, first.label).n_labels == 70
 

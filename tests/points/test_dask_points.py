@@ -177,7 +177,7 @@ def test_gather_refuses_more_than_was_asked_for_and_moves_nothing(sets):
     there = sets[0][0]
     before = there.traffic.n_bytes
     with pytest.raises(
-        ValueError, match=r"gather would bring 6,002 rows \(192\.1 kB\) to one machine; the limit is 6,001"
+        ValueError, match=r"gather would load 6,002 rows \(192\.1 kB\) into this process; the limit is 6,001"
     ):
         there.gather(6_001)
     assert there.traffic.n_bytes == before

@@ -55,5 +55,5 @@ def test_parts_are_cut_too_and_can_be_joined(cut, rows):
     np.testing.assert_array_equal(joined.gather(N), np.concatenate([rows[~right, :D], rows[right, :D]]))
     with pytest.raises(TypeError, match="cannot be joined with ArrayPoints"):
         cut.union(ArrayPoints(rows[:, :D]))
-    with pytest.raises(ValueError, match="gather would bring 300 rows"):
+    with pytest.raises(ValueError, match="gather would load 300 rows"):
         cut.gather(10)

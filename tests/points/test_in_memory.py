@@ -245,7 +245,7 @@ def test_gather_refuses_too_many_rows_in_their_numbers(make):
     points = make(np.zeros((2_000, 20)))
     assert isinstance(points, PointSet)
     assert points.gather(2_000).shape == (2_000, 20)
-    message = r"gather would bring 2,000 rows \(320\.0 kB\) to one machine; the limit is 1,999\. Raise local_rows if"
+    message = r"gather would load 2,000 rows \(320\.0 kB\) into this process; the limit is 1,999\. Raise local_rows to"
     with pytest.raises(ValueError, match=message):
         points.gather(1_999)
 
@@ -253,7 +253,7 @@ def test_gather_refuses_too_many_rows_in_their_numbers(make):
 def test_gather_refuses_before_it_reads():
     source = MadeOnDemand(n_blocks=48, n_rows=1)
     points = BlockPoints(source, shapes=[(1_000_000, 20)] * 48)
-    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\) to one machine; the limit is 1,000,000\."):
+    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\) into this process; the limit is 1,000,000\."):
         points.gather(1_000_000)
     assert source.asked_for == []
 

@@ -10,10 +10,10 @@ from optional import package_or_skip
 from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.pass_log import CountedPoints
-from sepc.points.proportional_sample import HIGHEST_HASH, FrequentHashes, Room, RowCounts, sample_classes
+from sepc.points.proportional_sample import HIGHEST_HASH, FrequentHashes, MemoryLimits, RowCounts, sample_classes
 from sepc.points.row_hash import row_hashes
 
-SMALL = Room(n_rows=4, n_counters=4)
+SMALL = MemoryLimits(n_rows=4, n_counters=4)
 CELLS = st.sampled_from([-1.0, -0.0, 0.0, 0.5]) | st.floats(-10, 10)
 
 
@@ -45,12 +45,17 @@ def shuffled_blocks(draw):
     return rows, BlockPoints(np.split(rows, cuts[0])), BlockPoints(np.split(rows[order], cuts[1]))
 
 
-@given(shuffled_blocks(), st.integers(1, 60), st.integers(0, 3), st.sampled_from([SMALL, Room(6, 20), Room()]))
-def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, room):
+@given(
+    shuffled_blocks(),
+    st.integers(1, 60),
+    st.integers(0, 3),
+    st.sampled_from([SMALL, MemoryLimits(6, 20), MemoryLimits()]),
+)
+def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, limits):
     rows, blocks, shuffled = case
-    drawn = sample(rows, n_wanted, seed, room=room)
+    drawn = sample(rows, n_wanted, seed, limits=limits)
     for points in (blocks, shuffled):
-        (other,) = sample_classes([points], n_wanted, seed, 0, room)
+        (other,) = sample_classes([points], n_wanted, seed, 0, limits)
         assert other.weight == drawn.weight
         assert other.rows.tobytes() == drawn.rows.tobytes()
     assert (np.diff(row_hashes(drawn.rows, seed).astype(float)) >= 0).all()
@@ -63,10 +68,10 @@ def test_large_sets_in_blocks_shuffled_give_the_same_sample(seed):
     rows = distinct(6000, seed=seed)
     rows[rng.random(6000) < 0.3] = rows[0]
     rows[3000:] = rows[rng.integers(3000, size=3000)]
-    room = Room(200, 60)
-    drawn = sample(rows, 100, seed, room=room)
+    limits = MemoryLimits(200, 60)
+    drawn = sample(rows, 100, seed, limits=limits)
     shuffled = BlockPoints(np.array_split(rng.permutation(rows), 37))
-    assert sample_classes([shuffled], 100, seed, 0, room)[0].rows.tobytes() == drawn.rows.tobytes()
+    assert sample_classes([shuffled], 100, seed, 0, limits)[0].rows.tobytes() == drawn.rows.tobytes()
     assert len(drawn.rows) == 100
     assert abs(copies(drawn.rows, rows[0]) - copies(rows, rows[0]) / 60) < 1
 
@@ -85,9 +90,9 @@ def test_copies_are_kept_in_proportion_and_the_size_is_right(counts, n_wanted, s
 def test_a_frequent_row_keeps_its_share_beside_many_distinct_ones(share):
     rows = distinct(20_000)
     rows[: int(20_000 * share)] = 0.0
-    room = Room(400, 400)
+    limits = MemoryLimits(400, 400)
     for seed in range(10):
-        kept = sample(rows, 300, seed, room=room).rows
+        kept = sample(rows, 300, seed, limits=limits).rows
         assert abs(copies(kept, 0.0) - 300 * share) < 1
         assert len(kept) == 300
 
@@ -98,7 +103,7 @@ def test_every_row_is_drawn_as_often_as_its_copies_say():
     n_seeds, n_wanted = 2000, 20
     n_copies = np.zeros(len(counts))
     for seed in range(n_seeds):
-        kept = sample(rows, n_wanted, seed, room=Room(30, 8)).rows
+        kept = sample(rows, n_wanted, seed, limits=MemoryLimits(30, 8)).rows
         n_copies += np.bincount(kept[:, 0].astype(int), minlength=len(counts))
     expected = n_seeds * n_wanted * counts / len(rows)
     for own in (slice(0, 60), slice(60, 90), slice(90, 100), slice(100, 101)):
@@ -131,8 +136,8 @@ def test_another_seed_draws_other_rows():
 
 def test_all_rows_equal():
     rows = np.full((5000, 3), 0.1)
-    for room in (Room(), SMALL):
-        drawn = sample(rows, 70, room=room)
+    for limits in (MemoryLimits(), SMALL):
+        drawn = sample(rows, 70, limits=limits)
         assert (drawn.rows == rows[:70]).all()
         assert drawn.weight == 5000 / 70
 
@@ -151,11 +156,11 @@ def test_if_all_are_wanted_all_are_kept(n_wanted):
 
 
 def test_rows_that_do_not_repeat_and_few_that_do_take_one_pass():
-    rows, room = distinct(20_000), Room(100, 100)
-    assert n_passes(rows, 20, room=room) == n_passes(rows, 5000, room=room) == 1
-    assert n_passes(rows[np.arange(20_000) % 50], 20, room=room) == 1
-    assert n_passes(rows[np.arange(20_000) % 2000], 200, room=room) == 2
-    assert n_passes(np.where(np.arange(20_000)[:, np.newaxis] % 20, rows, 0.0), 20, room=room) == 2
+    rows, limits = distinct(20_000), MemoryLimits(100, 100)
+    assert n_passes(rows, 20, limits=limits) == n_passes(rows, 5000, limits=limits) == 1
+    assert n_passes(rows[np.arange(20_000) % 50], 20, limits=limits) == 1
+    assert n_passes(rows[np.arange(20_000) % 2000], 200, limits=limits) == 2
+    assert n_passes(np.where(np.arange(20_000)[:, np.newaxis] % 20, rows, 0.0), 20, limits=limits) == 2
 
 
 def test_classes_of_the_same_blocks_share_passes():
@@ -171,10 +176,10 @@ def test_classes_of_the_same_blocks_share_passes():
     parts, labels = np.array_split(rows, 3), np.array_split(np.arange(3000) % 2, 3)
     blocks = Blocks(parts)
     _, classes, _ = points_by_class(blocks, [BlockLabels.of(own) for own in labels], [part.shape for part in parts])
-    samples = sample_classes(classes, 40, 0, 0, Room(40, 40))
+    samples = sample_classes(classes, 40, 0, 0, MemoryLimits(40, 40))
     assert blocks.n_read == 2 * 3
     for k, drawn in enumerate(samples):
-        assert drawn.rows.tobytes() == sample(rows[k::2], 20, room=Room(40, 40)).rows.tobytes()
+        assert drawn.rows.tobytes() == sample(rows[k::2], 20, limits=MemoryLimits(40, 40)).rows.tobytes()
 
 
 @given(st.lists(st.lists(st.integers(0, 12), max_size=30), min_size=1, max_size=6), st.integers(1, 5))
@@ -199,8 +204,8 @@ def test_trimming_subtracts_the_first_that_is_too_many():
     assert (counters.hashes.tolist(), counters.counts.tolist(), counters.n_lost) == ([0, 4], [5, 3], 4)
 
 
-@pytest.mark.parametrize("room", [Room(), Room(200, 100)])
-def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
+@pytest.mark.parametrize("limits", [MemoryLimits(), MemoryLimits(200, 100)])
+def test_a_cluster_draws_the_sample_of_the_same_rows(client, limits):
     dask, da = package_or_skip("dask"), package_or_skip("dask.array")
     from sepc.points.dask.inputs import labelled_points
 
@@ -214,8 +219,8 @@ def test_a_cluster_draws_the_sample_of_the_same_rows(client, room):
     _, there, _ = labelled_points(da.concatenate(parts), da.concatenate(targets))
     _, here, _ = points_by_class(np.split(rows, cuts), [BlockLabels.of(own) for own in np.split(labels, cuts)])
     expected = [
-        sample_classes(sets, 300, 5, 100, room) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
+        sample_classes(sets, 300, 5, 100, limits) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
     ]
-    for k, drawn in enumerate(sample_classes(there, 300, 5, 100, room)):
+    for k, drawn in enumerate(sample_classes(there, 300, 5, 100, limits)):
         for samples in expected:
             assert (drawn.weight, drawn.rows.tobytes()) == (samples[k].weight, samples[k].rows.tobytes())

@@ -115,7 +115,7 @@ def test_it_says_whether_a_person_looks_at_it(decisions, review, told):
     assert told in words_in(str(letter))
     assert ("you get the loan" in str(letter)) is (review != "will")
     assert ("has not been decided yet" in str(letter)) is (review == "will")
-    with pytest.raises(ValueError, match="not a valid Review"):
+    with pytest.raises(ValueError, match="review must be one of 'asked', 'will' and 'did', not"):
         decisions[0].letter(**GIVEN, review="maybe")
 
 

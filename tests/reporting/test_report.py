@@ -165,7 +165,9 @@ def test_labels_the_model_does_not_know_count_as_wrong_and_are_named():
     made = report(classifier, X[1::2], strange)
     assert made.figures.held_out.n_unknown == 5
     for told in (str(made), made.to_html()):
-        assert "5 rows have a label that is not a class of the model (sibirica)" in told
+        assert "5 rows have a label that is not a class of the model (sibirica); they count as wrong." in told
+    one = report(classifier, X[1::2], np.where(np.arange(75) < 1, "sibirica", names[1::2]))
+    assert "1 row has a label that is not a class of the model (sibirica); it counts as wrong." in one.figures.warnings
 
 
 def test_rows_of_a_single_class(moons, classifier):

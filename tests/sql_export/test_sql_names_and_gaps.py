@@ -227,14 +227,14 @@ def test_wrong_arguments(iris):
         with pytest.raises(ValueError, match="table must be a name"):
             sepc.sql.export(model, "duckdb", table)
     for prefix in ("", "A_", "a b", "1", "x" * 40):
-        with pytest.raises(ValueError, match="prefix must be lower-case"):
+        with pytest.raises(ValueError, match="it must be 1 to 31 of a-z"):
             sepc.sql.export(model, "duckdb", "t", prefix=prefix)
 
 
 def test_columns_that_could_be_taken_for_others(iris):
     X, y, _ = iris
     clash = SEPClassifier().fit(X.set_axis(["SEPC_z0", "b", "c", "d"], axis=1), y)
-    with pytest.raises(ValueError, match="'SEPC_z0' begins like the names of new columns; give another prefix"):
+    with pytest.raises(ValueError, match="'SEPC_z0' begins with the prefix of new columns; give another prefix"):
         sepc.sql.export(clash, "duckdb", "t")
     folded = SEPClassifier().fit(X.set_axis(["a", "A", "c", "d"], axis=1), y)
     with pytest.raises(ValueError, match="duckdb does not tell columns 'a' and 'A' apart"):

@@ -31,7 +31,7 @@ class CostlyRows:
     chance : (m, L) array
         The probability of each true label, 0 first.
     matrix : (L, L) array
-        Costs, with a row for each true label and a column for each given one.
+        Costs, with a row for each true label and a column for each predicted one.
     """
 
     trust: Array

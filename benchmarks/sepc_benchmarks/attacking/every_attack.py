@@ -15,6 +15,7 @@ from sepc_benchmarks.attacking import (
     overall,
     overall_labels,
     per_label,
+    plans,
     reports,
     reviews,
     shifts,
@@ -34,6 +35,7 @@ FILES = (
     reviews,
     reports,
     shifts,
+    plans,
     controls,
 )
 

@@ -56,6 +56,8 @@ class Model:
     def acceptance(self) -> dict[str, Any]:
         """The trust from which the model accepts a label, and its promise, if it makes one."""
         if hasattr(self.estimator, "controls_"):
+            if self.estimator.lost_promise_ is not None:
+                return {"kind": "lost_promise"}
             names = ("threshold_", "risk_bound_", "confidence_", "coverage_")
             found = {name.rstrip("_"): _plain_promise(getattr(self.estimator, name, None)) for name in names}
             return {"kind": "promise", **{name: value for name, value in found.items() if value is not None}}

@@ -20,8 +20,8 @@ EXAMPLE = """example:
 
 Feedback means rows with their true labels, none of them from training.
 
-exit code: 0 if nothing was found; 3 if the whole or a region fails, wrong rows cluster somewhere, or a column has
-moved, such as to another unit; 2 for wrong input; 1 for other errors
+exit code: 0 if nothing was found; 3 if the model fails overall or in a region, errors cluster somewhere, or a column
+has changed, for example its unit; 2 for wrong input; 1 for other errors
 """
 
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc audit`."""
     add_feedback_arguments(parser)
     parser.add_argument(
-        "--fdr", type=float, default=0.1, metavar="S", help="largest expected share of false alarms; 0.1 by default"
+        "--fdr", type=float, default=0.1, metavar="S", help="false discovery rate of the findings; 0.1 by default"
     )
     parser.add_argument(
         "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file with a row for each region"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Audit, print what was found, and return the exit code."""
     check_result_file(options, options.model, options.data)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X, y = read_feedback(options, estimator)
     from sepc.lifecycle import audit
 

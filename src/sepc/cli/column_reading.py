@@ -26,9 +26,9 @@ class Features:
     readings : dict of name to ColumnType
         What each column is read as, in the order of the features.
     by : tuple of str
-        Columns whose values have models of their own.
+        Columns whose combinations of values have models of their own.
     categories : dict of name to set
-        The categories that a model knows; cells with the same meaning are read as these.
+        The categories that a model knows; a cell with the same meaning as one of them is read as that one.
     """
 
     readings: dict[str, ColumnType]
@@ -36,7 +36,7 @@ class Features:
     categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     def arrays(self, source: Source, batch: Batch) -> dict[str, NDArray[Any]]:
-        """The features of a batch; a cell that cannot be read is an error."""
+        """The features of a batch; raises `InputError` if a cell cannot be read."""
         return {name: self._array(source, name, batch) for name in self.readings}
 
     def _array(self, source: Source, name: str, batch: Batch) -> NDArray[Any]:
@@ -48,7 +48,7 @@ class Features:
 
 
 def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_row: int) -> NDArray[Any]:
-    """A column as an array: doubles with NaN, dates with NaT, or text with None for gaps.
+    """A column as an array of floats, dates or text, with NaN, NaT or None for missing values.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_
 
 
 def as_text(column: Any) -> Any:
-    """A column as text without spaces around it; whole numbers have no decimals."""
+    """A column as text without surrounding whitespace; floats that are all whole are written as integers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -85,7 +85,7 @@ def as_text(column: Any) -> Any:
 
 
 def without_gaps(source: Source, texts: Any) -> Any:
-    """Texts, with null in place of those that mean a gap."""
+    """Texts, with null in place of those that mean a missing value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -101,10 +101,10 @@ def _categories(column: Any) -> NDArray[Any]:
 
 
 def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
-    """The category of each text: itself, or the only one that is the same number or truth value.
+    """The category of each cell: an identical one, or the only one that is the same number or truth value.
 
-    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. What matches
-    no category stays as it is.
+    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. A cell
+    that matches no category stays as it is.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
 
 
 def _meaning(value: Any) -> Any:
-    """What a category means, whether text, a number or a truth value."""
+    """A value that is equal for categories with the same meaning, whether text, a number or a truth value."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     text = str(value).strip()
@@ -134,7 +134,7 @@ def _meaning(value: Any) -> Any:
 
 
 def objects(cells: list[Any]) -> NDArray[Any]:
-    """Cells as an array of objects, whatever they are."""
+    """Cells as an array of objects, whatever their types."""
     import numpy as np
 
     array = np.empty(len(cells), dtype=object)
@@ -164,8 +164,8 @@ def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[
         values = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         raise InputError(_first_bad_cell(source, name, column.to_pylist(), first_row)) from None
-    is_odd = np.isin(values, source.gap_numbers)
-    values = np.where(is_odd, np.nan, values) if is_odd.any() else values
+    is_missing = np.isin(values, source.gap_numbers)
+    values = np.where(is_missing, np.nan, values) if is_missing.any() else values
     if np.isinf(values).any():
         row = first_row + int(np.isinf(values).argmax())
         raise InputError(f"{source.name}, row {row:,}, column {name!r} is infinite.")

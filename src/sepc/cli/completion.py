@@ -10,7 +10,7 @@ HELP = "print a completion script for bash, zsh or fish"
 SHELLS = ("bash", "zsh", "fish")
 
 # How help texts name an argument that is a file.
-FILES = ("DATA", "FILE", "MODEL", "STATE")
+FILES = ("DATA", "FILE", "MODEL", "NEW", "OLD", "PLAN", "STATE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Rows from evenly spaced places in a long CSV file, so that a look does not read the whole file."""
+"""Rows from evenly spaced places in a long CSV file, so that `sepc look` need not read the whole file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sepc.cli.text_encoding import AsUtf8
 SHORTEST_FILE = 32 * 2**20
 # Sampling more than this share of a file saves little.
 MOST_OF_FILE = 0.25
-# Places to read from: many, because neighbouring rows are often alike, and a thousand take a disk no time.
+# Places to read from: many, because neighbouring rows are often alike.
 N_PLACES = 1_000
 
 # Lines that are not rows.
@@ -26,10 +26,10 @@ EMPTY = (b"\n", b"\r\n", b"\r")
 
 
 def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
-    """Read about `most` evenly spaced rows of a long CSV file; None if only reading all of it is safe.
+    """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read.
 
-    Each line must be one row, so no cell may span several lines. If a sampled line has an odd number of quotes, or a
-    row cannot be read, read the whole file instead.
+    That is so for a short file, and if a sampled line has an odd number of quotes or cannot be read: to be sampled,
+    every line must be one row.
     """
     lines = _lines(table, most) if isinstance(table, CsvTable) else None
     if not isinstance(table, CsvTable) or lines is None:
@@ -52,7 +52,7 @@ def _start(table: CsvTable) -> int:
 
 
 def _lines(table: CsvTable, most: int) -> list[bytes] | None:
-    """Whole lines from places in the file, in its order; None if it is short, or a line may not be a row."""
+    """Whole lines from evenly spaced places in the file; None if it is short, or a line may not be a row."""
     n_bytes, row_bytes = table.source.n_bytes, len(table.head) / max(1, table.head.count(b"\n"))
     if n_bytes is None or isinstance(table.rest, AsUtf8):
         return None

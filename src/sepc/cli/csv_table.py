@@ -28,7 +28,7 @@ LONGEST_HEADER = 4 * 2**20
 
 # The first bytes of Parquet files, and of Excel files, which are zip archives.
 PARQUET_MARK, ZIP_MARK = b"PAR1", b"PK\x03\x04"
-# The first bytes, which contain a zero if the file has another format.
+# The number of first bytes in which a zero shows that the file is not CSV.
 FORMAT_BYTES = 512
 
 # Separators to try, the most common first.
@@ -91,7 +91,7 @@ class CsvTable:
         return ColumnType.FOUND if pa.types.is_null(kind) else reading_of(kind)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is not a number; on standard input, only the first rows are searched."""
+        """The first cell that is neither missing nor a number; on standard input, only the first rows are searched."""
         if self.source.is_standard_input or self.is_sample:
             return self._first_bad_cell(name, io.BytesIO(self.head))
         with self.source.opened() as stream:
@@ -111,7 +111,7 @@ class CsvTable:
         return None
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
-        """The rows of some columns, once; numbers as floats, as fractions may follow integers, and dates as text."""
+        """The rows of some columns, which can be read only once; columns read as numbers are floats, dates are text."""
         types = {name: self._type(name, readings.get(name, ColumnType.FOUND)) for name in wanted}
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
@@ -225,7 +225,7 @@ def _refuse_other_formats(source: Source, stream: Any) -> None:
 
 
 def _types(source: Source, names: Sequence[str], head: bytes) -> tuple[Source, dict[str, Any]]:
-    """The types of the columns, and the source with its decimal separator: a comma if more columns are then numbers."""
+    """The types of the columns, and the source with its decimal separator: a comma if more columns are then numeric."""
     found = _inferred(source, names, head)
     if source.decimal is None and source.separator != ",":
         other = replace(source, decimal=",")

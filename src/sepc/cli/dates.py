@@ -20,7 +20,7 @@ TIMES = ("", " %H:%M", " %H:%M:%S")
 
 
 def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) -> NDArray[np.datetime64]:
-    """Dates from texts, with NaT for null; all must have the same format, and only one format may fit.
+    """Dates from texts, with NaT for null; raises unless all have the same format, and it is unambiguous.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) 
         return iso
     fits = {form: parsed for form in _all_formats() if (parsed := _parsed(texts, form)) is not None}
     if not fits:
-        raise InputError(_odd(source, name, texts, first_row, _best(texts), "not a date like those before it"))
+        what = "not a date, or not in the format of the others"
+        raise InputError(_odd(source, name, texts, first_row, _best(texts), what))
     different = {parsed.tobytes() for parsed in fits.values()}
     if len(different) > 1:
         first, second = list(fits)[:2]

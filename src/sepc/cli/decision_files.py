@@ -33,7 +33,7 @@ NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def output_format(path: str) -> str:
-    """The format that the name of an output file asks for."""
+    """The format of an output file, from the end of its name."""
     form = "csv" if path == STANDARD_OUTPUT else SUFFIXES.get(Path(path).suffix.lower())
     if form is None:
         raise InputError(f"--output {path}: the name must end in .csv or .parquet, or be - for CSV to standard output.")
@@ -117,7 +117,7 @@ def _is_text(kind: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A column with few distinct texts; `codes` are the positions of the rows' texts among them."""
+    """A column with few distinct texts; `codes` are the positions of the cells in `texts`."""
 
     codes: NDArray[np.int32]
     texts: tuple[str, ...]
@@ -146,7 +146,7 @@ def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
 
 
 def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """The class of each label, for labels of mixed types that cannot be sorted."""
+    """The position of each label among the classes, for labels of mixed types that cannot be sorted."""
     codes = np.zeros(len(labels), dtype=np.int32)
     for k, label in enumerate(classes):
         codes[labels == label] = k

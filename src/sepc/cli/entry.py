@@ -12,7 +12,11 @@ from typing import Any, NoReturn
 
 from sepc.cli import (
     audit,
+    certify,
+    check_plan,
     completion,
+    counts,
+    diff,
     explain,
     export,
     fit,
@@ -24,6 +28,8 @@ from sepc.cli import (
     report,
     review,
     score,
+    sign,
+    verify,
 )
 from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
@@ -39,12 +45,18 @@ COMMANDS: dict[str, Any] = {
     "review": review,
     "audit": audit,
     "repair": repair,
+    "diff": diff,
+    "check-plan": check_plan,
+    "counts": counts,
+    "certify": certify,
     "inspect": inspect,
     "export": export,
+    "sign": sign,
+    "verify": verify,
     "completion": completion,
 }
 
-DESCRIPTION = "Labels with trust: fit, score, explain, report, and maintain a model in use."
+DESCRIPTION = "Classification with calibrated trust: fit a model, use it, explain it, and maintain it in production."
 
 # The exit code that shells give to a program that writes to a closed pipe.
 BROKEN_PIPE = 141
@@ -86,7 +98,10 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 0, 3 for an alarm, 2 for wrong input, 130 if interrupted, else 1."""
+    """Run the command and return its exit code; without `argv`, read the command line and exit the process.
+
+    A command for which exit code 1 has its own meaning returns 2 for all errors: its attribute `OTHER` says so.
+    """
     code = _main(argv)
     if argv is None:
         # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit; or it may be in the
@@ -98,9 +113,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    other = OTHER
     try:
         with _warnings_in_one_line(), interrupts_come_again():
-            code = _run(argv)
+            top = parser()
+            options = _parsed(top, argv)
+            other = getattr(COMMANDS.get(options.command), "OTHER", OTHER)
+            code = _run(top, options)
             sys.stdout.flush()
     except KeyboardInterrupt:
         return _report_error("interrupted", INTERRUPTED)
@@ -112,18 +131,16 @@ def _main(argv: Sequence[str] | None) -> int:
     except (InputError, ValueError, TypeError) as error:
         return _report_error(one_line(error), WRONG_INPUT, error)
     except MemoryError as error:
-        return _report_error(f"{NO_MEMORY} ({one_line(error)})", OTHER, error)
+        return _report_error(f"{NO_MEMORY} ({one_line(error)})", other, error)
     except (ImportError, OSError) as error:
-        return _report_error(one_line(error), OTHER, error)
+        return _report_error(one_line(error), other, error)
     except Exception as error:  # noqa: BLE001 - users see one line, whatever went wrong
         message = f"{type(error).__name__}: {one_line(error)}"
-        return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", OTHER, error)
+        return _report_error(f"{message} (a bug in sepc; set {TRACEBACK_VARIABLE}=1 for a traceback)", other, error)
     return code
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    top = parser()
-    options = _parsed(top, argv)
+def _run(top: Parser, options: argparse.Namespace) -> int:
     if options.version:
         from importlib.metadata import version
 
@@ -136,7 +153,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _parsed(top: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options; argparse accepts an optional table only right after the model, so we look further."""
+    """The options; DATA may also follow options, where argparse does not accept an optional argument."""
     options, rest = top.parse_known_args(argv)
     if len(rest) == 1 and getattr(options, "data", "") is None and (rest == ["-"] or not rest[0].startswith("-")):
         options.data, rest = rest[0], []

@@ -38,10 +38,10 @@ def excel_as_csv(path: str, name: str, sheet: str | None) -> IO[bytes]:
 
 
 def _chosen(book: Any, name: str, sheet: str | None) -> Any:
-    """The first sheet of a book, or the one with this name."""
+    """The first sheet of a workbook, or the one with this name."""
     sheets = {own.title: own for own in book.worksheets}
     if not sheets:
-        raise InputError(f"{name} has no sheet with cells.")
+        raise InputError(f"{name} has no worksheet.")
     if sheet is not None and sheet not in sheets:
         known = listed(map(shown, sheets), MOST_NAMES)
         raise InputError(f"{name} has no sheet {sheet!r}; it has {known}.{did_you_mean([sheet], sheets)}")
@@ -59,7 +59,7 @@ def _refuse_too_much_text(path: str, name: str) -> None:
 
 
 class _Lines(io.RawIOBase):
-    """The rows of a sheet as lines of CSV; closes its book."""
+    """The rows of a sheet as lines of CSV; `close` also closes the workbook."""
 
     def __init__(self, name: str, book: Any, sheet: Any) -> None:
         super().__init__()

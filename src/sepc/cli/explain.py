@@ -10,7 +10,7 @@ from typing import Any
 from sepc.cli.letter import add_letter_arguments, write_letter
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.option_values import names_in, whole_number
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, add_table_arguments, source_from
@@ -25,6 +25,7 @@ HELP = "explain in words why rows got their label and trust"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc explain`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+    add_key_argument(parser)
     add_table_arguments(parser)
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     if options.letter:
         write_letter(options)
         return
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
         scorer = scorer_for(estimator, table, options.features)
         rows = RowReader(table, scorer.features)
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _chosen(source: Source, batches: Iterator[Batch], decided: Decider, rows: list[int]) -> list[dict[str, Any]]:
-    """Explain the requested rows; only these must match what the model expects."""
+    """Explain the requested rows; cells of other rows are not checked."""
     explained: dict[int, dict[str, Any]] = {}
     n_rows = 0
     for batch in batches:

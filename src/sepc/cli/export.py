@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.result_files import check_writable
 from sepc.io.atomic_files import replacing
 
@@ -21,8 +21,9 @@ DIALECTS = ("duckdb", "postgres", "sqlite", "spark")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc export`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+    add_key_argument(parser)
     parser.add_argument("--output", required=True, metavar="FILE", help="the file to write; SQL if it ends with .sql")
-    parser.add_argument("--dialect", choices=DIALECTS, help="the database that the statement is for")
+    parser.add_argument("--dialect", choices=DIALECTS, help="the SQL dialect to write")
     parser.add_argument(
         "--table", nargs="+", metavar="NAME", help="the table to decide on, preceded by its schema if any"
     )
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
     if is_sql != (options.dialect is not None) or is_sql != (options.table is not None):
         raise InputError("--dialect and --table are for SQL: give both with an --output that ends with .sql.")
     check_writable(options.output, options.model)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with replacing(options.output) as path:
         try:
             _export(estimator, Path(path), options)

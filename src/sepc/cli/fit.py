@@ -132,7 +132,7 @@ def _size(estimator: Any) -> dict[str, Any]:
 
 
 def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
-    """Accuracy on held-out rows, on all and on those accepted, and what they contradict."""
+    """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
     from sepc.views.recall import recalls, warnings_of

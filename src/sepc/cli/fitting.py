@@ -35,7 +35,7 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
         "--n-impure",
         type=number_or_share,
         metavar="N",
-        help="rows of other labels that an ellipsoid may hold: a number or a share",
+        help="rows of other labels that an ellipsoid may contain: a number or a share",
     )
     model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
     model.add_argument("--min-trust", type=float, metavar="T", help="the minimum trust at which a label is accepted")
@@ -88,7 +88,7 @@ def add_held_out_arguments(parser: argparse.ArgumentParser, by_default: float) -
     parser.add_argument(
         "--merge-labels",
         action="store_true",
-        help="merge labels that differ only in case, blanks or a letter, and say which",
+        help="merge labels that differ only in case, blanks or one letter, and say which",
     )
 
 
@@ -111,9 +111,9 @@ def estimator_of(options: argparse.Namespace) -> Any:
 def check_fit_options(options: argparse.Namespace) -> None:
     """Raise if options contradict each other, before anything is read."""
     if options.confidence is not None and options.max_risk is None:
-        raise InputError("--confidence belongs to --max-risk; give both of them.")
+        raise InputError("--confidence is only for --max-risk; give both of them.")
     if options.promise_by and options.max_risk is None:
-        raise InputError("--promise-by belongs to --max-risk; give both of them.")
+        raise InputError("--promise-by is only for --max-risk; give both of them.")
 
 
 def _partition(options: argparse.Namespace) -> Any:
@@ -126,7 +126,7 @@ def _partition(options: argparse.Namespace) -> Any:
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
-    """Rows with labels merged if they look like spellings of the same one, and the merged pairs."""
+    """Rows in which labels that look like spellings of the same label are merged, and the merged pairs."""
     import numpy as np
 
     from sepc.looking.findings import Findings
@@ -142,7 +142,7 @@ def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[st
 def merged_words(pairs: Sequence[tuple[str, str]]) -> str:
     """What was merged, in words."""
     if not pairs:
-        return "No labels look like spellings of the same one; none were merged."
+        return "No two labels look like spellings of the same label; none were merged."
     return f"Merged labels: {listed([f'{shown(label)} into {shown(meant)}' for label, meant in pairs])}."
 
 
@@ -187,14 +187,14 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
     new = np.setdiff1d(rows.y[held_out], known)
     if len(new):
         named = listed(map(shown, new), MOST_NAMES)
-        complain(f"warning: only the last rows have the label {named}, so the model does not know it.")
+        complain(f"warning: labels that occur only in the held-out rows, so the model does not know them: {named}.")
     return kept, held_out
 
 
 def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
-    """Fit, showing the round and the rows left on the terminal; a warning names the columns that are left out.
+    """Fit, showing progress on the terminal; warnings name columns left out, and text read as numbers or dates.
 
-    The command itself reports what is promised, or that nothing is.
+    `NoPromiseWarning` is not shown, because the summary of the command says the same.
     """
     from sepc.errors import LeftOutWarning, NoPromiseWarning
     from sepc.estimators.sep.progress import listen_to_rounds
@@ -211,17 +211,18 @@ def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
 
 
 def warn_of_left_out(left_out: dict[str, str]) -> None:
-    """Say which columns are left out and what they seem to be, if there are any."""
+    """Print a warning about columns that are left out, and what they seem to be."""
     if left_out:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         example = quoted(next(iter(left_out)))
         complain(
-            f"warning: left out, because they are not usable as features: {named}. To use one, give --use {example}."
+            f"warning: columns left out, because they do not look usable as features: {named}. "
+            f"To use one anyway, give --use {example}."
         )
 
 
 def warn_of_read(model: Any) -> None:
-    """Say which columns of text are read as numbers or dates, and which are in doubt."""
+    """Print a warning about columns of text that are, or might be, read as numbers or dates."""
     from sepc.looking.columns import doubts_in_words, read_in_words
 
     preparation = main_classifier(model).preparation_

@@ -30,7 +30,7 @@ class LabelledRows:
     n_dropped : int
         Rows left out because a cell was empty.
     beside : dict of name to array
-        Columns read for people: row ids, and those by which results are broken down.
+        Columns for display: row ids, and those by which results are broken down.
     """
 
     X: Any
@@ -66,7 +66,7 @@ class SampledRows:
 
 
 class Part(NamedTuple):
-    """Features and labels of a batch, the numbers of their rows, how many were left out, and columns for people."""
+    """Features and labels of a batch, the numbers of their rows, how many were left out, and columns for display."""
 
     arrays: dict[str, Any]
     labels: Any
@@ -84,7 +84,9 @@ class Part(NamedTuple):
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of commands that read a table with labels."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of labels")
-    parser.add_argument("--features", type=names_in, metavar="A,B,C", help="columns to use; all others by default")
+    parser.add_argument(
+        "--features", type=names_in, metavar="A,B,C", help="columns to use as features; by default all but the target"
+    )
     parser.add_argument("--drop", type=names_in, default=[], metavar="A,B", help="columns to leave out")
     parser.add_argument(
         "--use",
@@ -104,7 +106,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=("use", "drop", "refuse"),
         default="use",
-        help="rows with gaps: use what is there (the default), drop them, or refuse the table",
+        help="rows with missing values: use them (the default), drop them, or refuse the table",
     )
     add_memory_argument(parser)
 
@@ -147,7 +149,7 @@ def read_sample(rows: RowReader, options: argparse.Namespace, most: int) -> Samp
 
 
 def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()) -> RowReader:
-    """A reader of the columns to use as features, and of the labels."""
+    """A reader of the features, the labels and the columns for display that the options name."""
     given: list[str] | None = options.features
     check_names(table, [options.target, *by, *(given or [])])
     named = {*options.drop, *options.use, *options.categorical, *table.source.dates}
@@ -158,7 +160,7 @@ def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()
     left_out = {options.target, *by, *options.drop, *ids_in(options)}
     if given is not None and left_out & set(given):
         raise InputError(
-            f"--features names {sorted(left_out & set(given))[0]!r}, which is the target, dropped, the id or in --by."
+            f"--features names {sorted(left_out & set(given))[0]!r}, which --target, --drop, --id or --by names too."
         )
     chosen = list(given if given is not None else (name for name in table.names if name not in left_out))
     check_names(table, chosen)
@@ -176,7 +178,7 @@ def ids_in(options: argparse.Namespace) -> list[str]:
 
 
 def beside_names(options: argparse.Namespace) -> list[str]:
-    """Columns to read for people: that of ids, and those by which results are broken down."""
+    """Columns to read for display: row ids, and those by which results are broken down."""
     return list(dict.fromkeys([*ids_in(options), *getattr(options, "results_by", [])]))
 
 
@@ -196,7 +198,7 @@ def _reading(table: Table, name: str, categorical: Sequence[str]) -> ColumnType:
 
 
 def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
-    """The rows of a batch that have a label and, if gaps are not used, no gaps."""
+    """The rows of a batch that have a label and, with --missing drop, no missing values."""
     import numpy as np
 
     arrays, labels = rows.arrays(batch), rows.labels(batch)
@@ -214,7 +216,7 @@ def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
 
 
 def _text(rows: RowReader, batch: Batch, name: str) -> Any:
-    """A column that is not a feature, as text with None for gaps."""
+    """A column that is not a feature, as text with None for missing values."""
     return objects(without_gaps(rows.source, as_text(batch.columns[name])).to_pylist())
 
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_arguments(parser)
     add_labelled_arguments(parser)
     parser.add_argument(
-        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels that an ellipsoid may hold"
+        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels that an ellipsoid may contain"
     )
     parser.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 3,000 by default")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]:
-    """The numeric columns, in rows without gaps; a warning names what is left out."""
+    """The numeric columns, in rows without missing values; warnings say what is left out."""
     from sepc.columns.kinds import Kind, kinds_of
     from sepc.columns.table import column_of
 
@@ -57,7 +57,9 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         complain(f"warning: a landscape uses only numbers; left out: {named}.")
     if not complete.all():
-        complain(f"warning: {counted(int((~complete).sum()), 'row')} with gaps left out of the landscape.")
+        complain(f"warning: {counted(int((~complete).sum()), 'row')} with missing values left out of the landscape.")
     if complete.sum() < 2:
-        raise InputError(f"{options.data} has fewer than two rows without gaps in its numbers; a landscape needs two.")
+        raise InputError(
+            f"{options.data} has fewer than two rows without missing values in numeric columns; a landscape needs two."
+        )
     return X[complete].reset_index(drop=True), rows.y[complete]

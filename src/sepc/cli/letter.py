@@ -24,11 +24,11 @@ def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of a letter."""
     letter = parser.add_argument_group("a letter to the person concerned")
     letter.add_argument("--letter", action="store_true", help="write a letter about the row that --row names")
-    letter.add_argument("--organisation", metavar="NAME", help="who decides")
+    letter.add_argument("--organisation", metavar="NAME", help="the organisation that decides")
     letter.add_argument("--model-name", metavar="NAME", help="the name of the model; its file name by default")
     letter.add_argument("--contact", metavar="TEXT", help="whom to ask: a name, an address, a telephone number")
-    letter.add_argument("--person", default="", metavar="NAME", help="the name of the person")
-    letter.add_argument("--reference", default="", metavar="TEXT", help="the reference of the case")
+    letter.add_argument("--person", default="", metavar="NAME", help="the name of the person concerned")
+    letter.add_argument("--reference", default="", metavar="TEXT", help="the reference number of the case")
     letter.add_argument("--decided", default="", metavar="TEXT", help="what was decided, in words")
     letter.add_argument(
         "--label-words", action="append", default=[], metavar="LABEL=WORDS", help="a label in words; may be repeated"
@@ -36,7 +36,11 @@ def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
     letter.add_argument(
         "--column-words", action="append", default=[], metavar="COLUMN=WORDS", help="a column in words; may be repeated"
     )
-    letter.add_argument("--review", choices=("asked", "will", "did"), help="whether a person reviews the decision")
+    letter.add_argument(
+        "--review",
+        choices=("asked", "will", "did"),
+        help="whether a person reviews the decision if asked, will review it, or did review it",
+    )
     letter.add_argument("--reviewer", default="", metavar="NAME", help="the person who reviews the decision")
     letter.add_argument("--to", metavar="LABEL", help="say what would have to change to get this label")
     letter.add_argument("--fixed", type=names_in, default=[], metavar="A,B", help="columns that cannot change")
@@ -61,7 +65,7 @@ def write_letter(options: argparse.Namespace) -> None:
 
 
 def _letter(options: argparse.Namespace) -> Any:
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X = _row(estimator, options)
     from sepc.estimators.base import decide_rows
 

@@ -22,9 +22,9 @@ from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Table
 from sepc.wording import counted, decimal, name_of
 
-HELP = "say what stands out in a table and its labels, before any model"
+HELP = "show what stands out in a table and its labels, before any model"
 
-# Of a longer table, only this many rows are looked at; weights are fitted to as many.
+# Longer tables are sampled: at most about this many rows are examined.
 MOST_ROWS = 40_000
 # Suspects to print; --json has all.
 MOST_SHOWN = 20
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suspects",
         action="store_true",
-        help="also fit models, and name rows whose label is probably wrong according to models that have not seen them",
+        help="also name rows whose label is probably wrong, according to models fitted without these rows",
     )
 
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
-    """Rows of a table; of a long file, from evenly spaced places unless row numbers are to be reported."""
+    """Rows of a table; a long CSV file is not read in full unless --suspects needs row numbers."""
     from sepc.cli.csv_sample import read_spread
 
     spread = None if options.suspects else read_spread(table, options, MOST_ROWS)
@@ -74,7 +74,7 @@ def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
 
 
 def _looked_at(sample: SampledRows) -> tuple[int, Any]:
-    """How many rows the table has, rounded if estimated, and what stands out in those with a label."""
+    """The number of rows of the table, rounded if estimated, and what stands out in the labelled ones."""
     n_dropped, n_kept = sample.rows.n_dropped, len(sample.rows.y)
     if not sample.is_estimate:
         return sample.n_rows, looked_at(sample.rows, sample.n_rows - n_dropped)

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# By then the callback has ended.
+# Long enough for the callback to end.
 SECONDS = 0.05
 
 
 @contextmanager
 def interrupts_come_again() -> Iterator[None]:
-    """While this lasts, an interrupt that was ignored is raised again, a moment later."""
+    """Context manager in which an interrupt that Python ignored is raised again a moment later."""
     before = sys.unraisablehook
 
     def again(ignored: Any) -> None:
@@ -33,7 +33,7 @@ def interrupts_come_again() -> Iterator[None]:
 
 
 def _interrupt_main_thread() -> None:
-    """Send a signal, which also wakes a thread that sleeps or waits for input; Windows has none for a single thread."""
+    """Send a signal, which also ends sleep or a wait for input; Windows cannot send one to a single thread."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)

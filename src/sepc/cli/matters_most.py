@@ -11,6 +11,6 @@ N_COLUMNS = 5
 
 
 def matters_most(importances: Mapping[str, float]) -> str:
-    """What matters most, in a sentence; empty without importances."""
+    """The most important columns, in a sentence; empty without importances."""
     sizes = [f"{name} {size:.2f}" for name, size in list(importances.items())[:N_COLUMNS]]
-    return visible(f"What matters most, by the mean size of its term: {listed(sizes)}.") if sizes else ""
+    return visible(f"Most important columns, by their mean absolute term: {listed(sizes)}.") if sizes else ""

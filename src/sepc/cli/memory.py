@@ -36,7 +36,7 @@ def add_memory_argument(parser: argparse.ArgumentParser) -> None:
         "--max-memory",
         type=_gigabytes,
         metavar="GB",
-        help="refuse a table that would take more gigabytes of memory; by default, more than are free",
+        help="refuse a table that would take more than this many gigabytes of memory; by default, all that is free",
     )
 
 
@@ -59,7 +59,7 @@ def needed_bytes(n_rows: int, n_features: int) -> int:
 
 
 def free_bytes() -> int | None:
-    """The memory that this process may still take, as far as the system says."""
+    """The memory that this process may still take; None if the system does not say."""
     return min(_limits(), default=None)
 
 
@@ -93,15 +93,15 @@ class MemoryLimit:
     def refuse(self, table: str, n_rows: int, n_features: int, share: float | None = None) -> None:
         """Raise if a fit on these rows would take more.
 
-        If they are only a `share` of the table, the estimate for all of it may reach twice the limit, because later
-        rows may be longer, and so fewer.
+        If they are only a `share` of the table, the estimate for the whole table may reach twice the
+        limit, because later rows may have more bytes, so that there are fewer of them.
         """
         if self.n_bytes is None:
             return
         likely = int(n_rows / share) if share else n_rows
-        for n, room in ((n_rows, 1), (likely, 2)):
+        for n, tolerance in ((n_rows, 1), (likely, 2)):
             needed = needed_bytes(n, n_features)
-            if needed > room * self.n_bytes:
+            if needed > tolerance * self.n_bytes:
                 about = "" if n == n_rows else "about "
                 raise InputError(
                     f"{table}: {about}{n:,} rows of {counted(n_features, 'feature')} would take about "

@@ -1,4 +1,4 @@
-"""What a command says: text or JSON on standard output, and errors as one line with an exit code.
+"""What a command prints: text or JSON on standard output, and errors as one line with an exit code.
 
 All text for people passes through here, so no control character in a name or a cell reaches the terminal.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from sepc.plain_values import json_value
 from sepc.wording import HIDDEN, printable, visible
 
-# Exit codes besides 0: they tell a scheduler an alarm from an error; shells use the last one for an interrupt.
+# Exit codes besides 0, by which a scheduler can tell an alarm from an error; 130 is what shells use for an interrupt.
 OTHER = 1
 WRONG_INPUT = 2
 ALARM = 3
@@ -37,7 +37,7 @@ def one_line(error: BaseException) -> str:
 def add_printing_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command has."""
     parser.add_argument("--json", action="store_true", help="print the result as one JSON document")
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors and --json")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors, warnings and --json")
 
 
 def say(options: argparse.Namespace, text: str, facts: Any) -> None:

@@ -1,4 +1,4 @@
-"""The columns that a model was fitted to, and the columns of a table that it takes for them."""
+"""The columns that a model was fitted to, and the matching columns of a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModelColumns:
     categories : dict of name to set
         The categories seen in training, for every categorical column.
     left_out : set of names
-        Columns that no part of the model looks at.
+        Columns that no part of the model uses.
     """
 
     readings: dict[str, ColumnType] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def columns_of_model(model: Any) -> ModelColumns:
 
 
 def left_out_of(model: Any) -> dict[str, str]:
-    """The columns that no part of a model looks at, and what they seem to be."""
+    """The columns that no part of a model uses, and what they seem to be."""
     left_out = columns_of_model(model).left_out
     return {
         column.name: column.why
@@ -67,7 +67,7 @@ def left_out_of(model: Any) -> dict[str, str]:
 
 
 def taken_as(model: Any, names: Sequence[str]) -> Preparation:
-    """What each column was taken as by the classifier that saw all rows."""
+    """What the classifier for all rows uses each column as: a number, a category, a date, or nothing."""
     from sepc.columns.kinds import Column, Kind
     from sepc.columns.preparation import Preparation
     from sepc.estimators.unwrapping import category_positions
@@ -90,7 +90,7 @@ def main_classifier(model: Any) -> Any:
 
 
 def preparations_in(model: Any) -> Iterator[Any]:
-    """How each classifier inside a model turns a table into features; those that take plain numbers have none."""
+    """The `Preparation` of each classifier inside a model; classifiers that take plain numbers have none."""
     from sepc.estimators.unwrapping import unwrap
 
     classifier = unwrap(model).classifier
@@ -112,7 +112,7 @@ class Scorer:
         Columns of the table, in the model's order.
     columns : ModelColumns
     features : Features
-        Those of the columns that the model looks at.
+        The columns that the model uses.
     """
 
     estimator: Any
@@ -146,7 +146,7 @@ class Scorer:
 def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
     """Match the model's features with the columns of a table: by name, or in order if the model has no feature names.
 
-    The columns of `but` are not features, unless `features` names them.
+    If given, `features` names them instead; without any names, all columns are taken except those in `but`.
     """
     names = getattr(estimator, "feature_names_in_", None)
     if features or names is None:

@@ -20,21 +20,29 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A,B,C",
         help="the columns to use as features, if the model has no feature names",
     )
+    add_key_argument(parser)
 
 
-def load_model(path: str) -> Any:
-    """Load an estimator, or say in a sentence why it cannot be loaded."""
+def add_key_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that demands a signature."""
+    parser.add_argument(
+        "--key", metavar="FILE", help="a public key: use the model only if it was signed with the matching private key"
+    )
+
+
+def load_model(path: str, key: str | None = None) -> Any:
+    """Load an estimator, or say in a sentence why it cannot be loaded; with `key`, only if its signature is valid."""
     check_readable(path)
     from sepc.errors import ForeignModelError, FormatError
     from sepc.model_files import load
 
     try:
-        return load(path)
+        return load(path, key=key)
     except FormatError as error:
         raise InputError(f"{path}: {error}") from error
     except ForeignModelError as error:
         raise InputError(
-            f"{path} wraps a model of another library, {error.kind}, which is not in the file; "
+            f"{path} wraps a model from another library, {error.kind}, which is not in the file; "
             f"use it from Python, with sepc.load(path, {error.argument}=...)."
         ) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from sepc.wording import counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Letters of a digest, half of a SHA-256: it need only tell rows apart, because nobody gains from a collision.
+# Hexadecimal digits of a digest: half of a SHA-256 is enough, because nobody gains from a collision.
 LETTERS = 32
 
 
@@ -33,11 +33,11 @@ class ModelRows:
     X : DataFrame or array
         As the model takes them; a DataFrame if it has feature names.
     labels : array of objects, or None
-        True labels, None where the cell is empty; None if no column was asked for.
+        True labels, None where the cell is empty; None if no column of labels was named.
     kept : dict of name to list
-        Columns to copy, as text.
+        Columns to copy to the output.
     kind : str
-        The NumPy kind of the model's labels; those of the rows have the same.
+        The NumPy kind of the model's labels, to which those of the rows are converted.
     """
 
     X: Any
@@ -104,7 +104,7 @@ def beside(options: argparse.Namespace, data: str) -> argparse.Namespace:
 def rows_in_memory(
     options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str] = ()
 ) -> tuple[ModelRows, str]:
-    """All rows of the table that the options name, and their digest; more than fit in memory are refused."""
+    """All rows of the table that the options name, and their digest; raises if they do not fit in memory."""
     digest = RowDigest()
     with open_table(source_from(options)) as table:
         scorer, rows = _reader(table, estimator, options.features, target, copied)
@@ -114,11 +114,11 @@ def rows_in_memory(
 
 
 def rows_in_batches(
-    options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest
-) -> Iterator[ModelRows]:
+    options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest, copied: Sequence[str] = ()
+) -> Generator[ModelRows, None, None]:
     """The rows of the table that the options name, some at a time; all are added to `digest`."""
     with open_table(source_from(options)) as table:
-        scorer, rows = _reader(table, estimator, options.features, target)
+        scorer, rows = _reader(table, estimator, options.features, target, copied)
         with rows.batches(options, ahead=True) as batches:
             for batch in batches:
                 yield _model_rows(scorer, _part(rows, batch, digest))
@@ -140,13 +140,13 @@ def read_feedback(options: argparse.Namespace, estimator: Any) -> tuple[Any, Any
     if not len(labels):
         raise InputError(f"{options.data}, column {options.target!r} holds no labels.")
     if len(labels) < len(rows):
-        complain(f"warning: {counted(len(rows) - len(labels), 'row')} of {options.data} without a label left out")
+        complain(f"warning: left out {counted(len(rows) - len(labels), 'row')} of {options.data} without a label")
     return X, labels
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Columns of some rows: features, true labels and what is copied."""
+    """Columns of some rows: features, true labels and columns to copy."""
 
     arrays: dict[str, Any]
     labels: Any

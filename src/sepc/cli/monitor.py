@@ -28,7 +28,7 @@ EXAMPLE = """examples:
   sepc monitor model.sepc today.csv --state watch.sepc
   sepc monitor model.sepc --state watch.sepc
 
-The first starts the monitor with rows that fit has not seen, from a time when the model was good. The second, run
+The first starts the monitor with rows from when the model was good, none of them from its training. The second, run
 every day, counts new rows. The third shows all alarms so far. Rows that were counted before are not counted again.
 
 exit code: 0 if there is no alarm; 3 if these rows raised one or, without DATA, if there is any; 2 for wrong input;
@@ -53,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target", metavar="COLUMN", help="the column of true labels, to monitor errors as well")
     parser.add_argument("--labels-only", action="store_true", help="add the labels of rows that were counted before")
-    parser.add_argument("--again", action="store_true", help="count the rows even if the same were counted before")
+    parser.add_argument("--again", action="store_true", help="count the rows even if the same rows were counted before")
     parser.add_argument(
         "--confidence",
         type=float,
         metavar="C",
-        help="to start: the probability of no false alarm, ever; 0.95 by default",
+        help="to start: the probability that there is never a false alarm; 0.95 by default",
     )
     parser.add_argument(
         "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file, of all alarms so far"
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Start or continue a monitor; return the exit code."""
     _check(options)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with locked(options.state):
         if os.path.exists(options.state):
             monitor, record = open_monitor(options.state, estimator)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         if options.data is not None:
             return _update(options, monitor, record)
         _save(options.state, monitor, record)
-        say(options, f"{options.state} is started; no rows counted yet.", {"state": options.state})
+        say(options, f"Started {options.state}; no rows counted yet.", {"state": options.state})
         return 0
 
 
@@ -118,13 +118,13 @@ def _started(options: argparse.Namespace, estimator: Any) -> tuple[Monitor, Reco
     X, labels = (rows.X, None) if options.target is None else rows.labelled()
     n_without = 0 if labels is None else len(rows) - len(labels)
     if n_without:
-        complain(f"warning: {counted(n_without, 'row')} of {options.reference} without a label left out")
+        complain(f"warning: left out {counted(n_without, 'row')} of {options.reference} without a label")
     given = {} if options.confidence is None else {"confidence": options.confidence}
     return Monitor(estimator, X, labels, **given), Record(digest)
 
 
 def _standing(options: argparse.Namespace, monitor: Monitor) -> int:
-    """Say what was seen so far."""
+    """Print all alarms so far; return the exit code."""
     written = write_result(monitor, options)
     say(
         options,
@@ -135,10 +135,10 @@ def _standing(options: argparse.Namespace, monitor: Monitor) -> int:
 
 
 def _update(options: argparse.Namespace, monitor: Monitor, record: Record) -> int:
-    """Count the rows, unless they were counted before, and say what they showed."""
+    """Count the rows, unless they were counted before, and print their alarms; return the exit code."""
     if options.target is not None and not monitor.watches_errors:
         raise InputError(
-            f"{options.state} was started without labels, so errors are not watched; leave --target out, or start "
+            f"{options.state} was started without labels, so errors are not monitored; leave --target out, or start "
             "a new --state file with --reference FILE --target COLUMN."
         )
     saved, n_before, digest = monitor.to_bytes(), len(monitor.alarms), RowDigest()
@@ -157,13 +157,13 @@ def _update(options: argparse.Namespace, monitor: Monitor, record: Record) -> in
 
 
 def _digests(options: argparse.Namespace, digest: RowDigest) -> dict[str, str]:
-    """What is taken from the rows, and the digest that identifies it in later runs."""
+    """Digests by which later runs recognise these rows and, if given, their labels."""
     rows = {} if options.labels_only else {"rows": digest.of_rows()}
     return rows if options.target is None else rows | {"labels": digest.of_labels()}
 
 
 def _runs_before(options: argparse.Namespace, record: Record, wanted: dict[str, str]) -> list[Run]:
-    """The runs that took everything in `wanted`; an error if they took only part of it."""
+    """The earlier runs that read the same rows and labels; raises if they read the rows without these labels."""
     runs = [run for kind, digest in wanted.items() if (run := record.of(digest, kind)) is not None]
     if runs and len(runs) < len(wanted):
         raise InputError(
@@ -188,7 +188,7 @@ def _take(monitor: Monitor, rows: Any, *, labels_only: bool) -> None:
 
 
 def _say(options: argparse.Namespace, monitor: Monitor, alarms: Sequence[Alarm], n_rows: int, *, repeated: bool) -> int:
-    """Print what some rows showed; return the exit code."""
+    """Print the alarms that some rows raised; return the exit code."""
     rows = f"{'labels of ' if options.labels_only else ''}{counted(n_rows, 'row')}"
     done = "were counted before and are not counted again" if repeated else "counted"
     head = f"{rows[0].upper()}{rows[1:]} {done}; {counted(monitor.n_rows, 'row')} so far. {_raised(len(alarms))}"

@@ -12,7 +12,7 @@ from sepc.cli.tables import Batch, ColumnType
 
 # Tables with at most this many cells are read into memory anyway; a block of a fit from a file is as large.
 SMALL_CELLS = 2**23
-# Above this many distinct values, labels are validated after a full read.
+# With more distinct labels than this, the table is read into memory, where they are checked.
 MOST_LABELS = 1_000
 
 
@@ -25,7 +25,7 @@ class Plan:
 
 
 def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
-    """Read a large Parquet file in blocks if all columns are features of numbers without gaps, else into memory."""
+    """Read a large Parquet file in blocks if all its features are numbers without missing values, else into memory."""
     source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
     is_small = n_cells <= SMALL_CELLS
     if source.format != "parquet" or source.is_standard_input or is_small:
@@ -56,13 +56,13 @@ def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
 
 
 def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
-    """What is odd about the cells, in one pass: gaps, unusable labels, and columns not usable as features."""
+    """Why the cells rule out a fit in blocks: missing values, unusable labels, or columns that are not features."""
     ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
     for batch in batches:
         arrays = rows.arrays(batch)
         gap = next((name for name, values in arrays.items() if (values != values).any()), None)
         if gap is not None:
-            return f"column {gap!r} has gaps"
+            return f"column {gap!r} has missing values"
         labels |= _distinct(batch.columns[options.target])
         if len(labels) > MOST_LABELS or any(_is_odd(label, rows.source.na) for label in labels):
             return f"some cells of column {options.target!r} are empty or not labels"
@@ -78,7 +78,7 @@ def _distinct(labels: Any) -> set[Any]:
 
 
 def _is_odd(label: Any, na: Sequence[str]) -> bool:
-    """Whether a label is empty, a fraction or a long text, which reading into memory can handle or explain."""
+    """Whether a label is empty, a fraction or a long text; a fit in memory leaves it out or refuses it."""
     if label is None or label != label or str(label) in ("", *na):
         return True
     return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())

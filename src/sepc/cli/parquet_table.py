@@ -1,4 +1,4 @@
-"""Parquet tables, read a few row groups at a time."""
+"""Parquet tables, read one row group at a time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ParquetTable:
         return reading_of(self.file.schema_arrow.field(name).type)
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a text column that is not a number."""
+        """The first cell of a text column that is neither missing nor a number; None for a column of another type."""
         if name not in self.texts:
             return None
         for batch in self.batches([name]):
@@ -74,7 +74,7 @@ class ParquetTable:
         return None
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType] | None = None) -> Iterator[Batch]:
-        """The rows of some columns, in batches of about `batch_rows` rows."""
+        """The rows of some columns, in batches of at most `batch_rows` rows; `readings` are ignored."""
         self._refuse_nested(wanted)
         n_done, most = 0, batch_rows(len(wanted))
         for columns in _regrouped(self._read(list(wanted), most), most):
@@ -83,7 +83,7 @@ class ParquetTable:
             yield Batch(first, arrays, columns.num_rows, n_done / (self.n_rows or 1))
 
     def _read(self, wanted: list[str], most: int) -> Iterator[Any]:
-        """Row group by row group; if asked for all at once, Arrow holds the dictionaries of several."""
+        """One row group after another; given all at once, Arrow would hold the dictionaries of several."""
         for g in range(self.file.metadata.num_row_groups):
             yield from self.file.iter_batches(batch_size=most, row_groups=[g], columns=wanted)
 
@@ -95,7 +95,7 @@ class ParquetTable:
                 )
 
     def _plain(self, name: str, column: Any) -> Any:
-        """Text as text instead of positions in a dictionary, after checking that it is not too long."""
+        """A column with text decoded, unless the file itself has it as a dictionary; raises if it is too long."""
         if not pa.types.is_dictionary(column.type) or not _is_string(column.type.value_type):
             return column
         lengths = pc.binary_length(column.dictionary).take(column.indices)
@@ -119,13 +119,13 @@ def _check_footer(source: Source, stream: IO[bytes]) -> None:
     n_bytes = int.from_bytes(stream.read(4), "little")
     if end >= n_bytes > LARGEST_FOOTER:
         raise InputError(
-            f"{source.name}: describing columns and row groups takes {n_bytes / 1e6:,.0f} MB, more than sepc reads. "
+            f"{source.name}: its footer takes {n_bytes / 1e6:,.0f} MB, more than sepc reads. "
             "Write it with fewer columns or larger row groups."
         )
 
 
 def _all_of(source: Source, stream: IO[bytes]) -> bytes:
-    """All of standard input, if that leaves enough memory."""
+    """All of standard input; raises if it does not fit in memory."""
     parts, left = [], free_bytes()
     while part := stream.read(BUFFER_BYTES):
         parts.append(part)

@@ -17,7 +17,7 @@ EXAMPLE = """example:
 
 Feedback means rows with their true labels, none of them from training; part of it decides which new models are kept.
 The repair stops if columns of the feedback differ from training, probably by mistake; see --despite-moved-columns.
-Start a new sepc monitor and sepc review for the repaired model. If nothing fails, it decides as before.
+Start a new sepc monitor and sepc review for the repaired model. If no region fails, it decides as before.
 
 exit code: 0; 2 for wrong input; 1 for other errors
 """
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--despite-moved-columns",
         action="store_true",
-        help="repair even if columns of the feedback differ from training, such as by another unit",
+        help="repair even if columns of the feedback differ from training, for example in their unit",
     )
     parser.add_argument(
         "--training",
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     """Repair, save, and print what was changed."""
     inputs = [name for name in (options.model, options.data, options.training) if name is not None]
     check_writable(options.output, *inputs)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     X, y = read_feedback(options, estimator)
     old: dict[str, Any] = {}
     if options.training is not None:

@@ -21,7 +21,7 @@ from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, beside_
 from sepc.cli.look import looked_at
 from sepc.cli.messages import InputError, complain, say
 from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.option_values import names_in
 from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.result_files import check_writable
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="columns by which to break down results and filter rows; they need not be features",
     )
     add_fit_arguments(parser, or_file=True)
+    add_key_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _in_short(report: Any, path: str) -> str:
-    """Where the page is, what to do with the rows, and what to watch out for."""
+    """Where the page is, the verdict of the report, and its warnings."""
     figures = report.figures
     from sepc.reporting.trust_check import alarms
 
@@ -97,7 +98,7 @@ def _from_fit(options: argparse.Namespace) -> Any:
 
 def _from_file(options: argparse.Namespace) -> Any:
     """Load a model, and report on all rows of the table."""
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
         check_names(table, [options.target])
         scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])
@@ -117,7 +118,7 @@ def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **k
 
 
 def _numbers_if_all(cells: Any) -> Any:
-    """A column of text as numbers, if all of it is."""
+    """A column of text as numbers, if all its cells are numbers."""
     import numpy as np
 
     if cells.dtype.kind != "O":

@@ -38,7 +38,7 @@ def check_result_file(options: argparse.Namespace, *inputs: str, endings: tuple[
 
 
 def write_result(result: Any, options: argparse.Namespace) -> str:
-    """Write a result as a page or as a table where the options ask for it; return a line that says so."""
+    """Write a result to --output, if given, as a page or a table; return a line that says so."""
     if options.output is None:
         return ""
     with replacing(options.output) as path:
@@ -50,7 +50,7 @@ def write_result(result: Any, options: argparse.Namespace) -> str:
 
 
 def write_frame(frame: Any, path: str, name: str) -> None:
-    """Write a DataFrame in the format that `name` asks for, with no cell that a spreadsheet would run as a formula."""
+    """Write a DataFrame as CSV or Parquet, by the end of `name`; no cell of CSV can run as a formula."""
     import pyarrow as pa
 
     from sepc.cli.decision_files import DecisionWriter, output_format

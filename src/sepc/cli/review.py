@@ -29,7 +29,7 @@ EXAMPLE = f"""examples:
   sepc review model.sepc --state queue.sepc
 
 The first chooses 50 rows and writes them to a table with an empty column {ANSWER}, which a person fills in. The second
-learns these labels and says what they prove about the rows that nobody looked at. The third repeats that.
+learns these labels and says what they prove about the rows that nobody looked at. The third says it again.
 
 exit code: 0; 2 for wrong input; 1 for other errors
 """
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Choose rows, learn labels, or say what is certified."""
     _check(options)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with locked(options.state):
         if options.data is not None:
             _choose(options, estimator)
@@ -109,7 +109,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.data is None and options.output is not None:
         raise InputError("--output is for the rows to look at; give DATA to choose them from.")
     if options.labels is None and (options.complete or options.other):
-        raise InputError("--complete and --other belong to --labels FILE.")
+        raise InputError("--complete and --other are only for --labels FILE.")
     inputs = [name for name in (options.model, options.data, options.labels, options.reference) if name is not None]
     check_writable(options.state, *inputs, option="--state")
     check_result_file(options, *inputs, options.state, endings=TABLES)
@@ -147,7 +147,7 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
         )
     review = _chosen(options, queue, rows)
     record = record.with_run(Run(digest, "rows", review.number, review.number))
-    # The table comes first: without a state it is refused, but an open review without a table would wait forever.
+    # The table is in place before the state: an open review without a table would never get labels.
     with replacing(options.state) as state:
         write_state(state, queue.to_bytes(), record)
         _write(options, queue, review, rows)

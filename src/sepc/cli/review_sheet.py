@@ -45,7 +45,7 @@ def _reasons(model: Any, X: Any) -> list[str]:
 
 
 def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
-    """Give the labels of a filled table to their reviews; return how many there were."""
+    """Pass the labels of a filled table to the queue; return how many there were."""
     source = source_from(beside(options, options.labels))
     numbers, rows, labels = _filled(source, queue, options)
     n_labels = sum(label is not None for label in labels)
@@ -102,9 +102,7 @@ def _check_known(source: Source, options: argparse.Namespace, labels: Sequence[A
 def _open_review(queue: ReviewQueue, number: int, source: Source) -> Review:
     if number not in queue.reviews_:
         waiting = listed(map(str, sorted(queue.reviews_))) if queue.reviews_ else "none"
-        raise InputError(
-            f"{source.name} holds labels of review {number}, which is not open in this state; open: {waiting}."
-        )
+        raise InputError(f"{source.name} holds labels of review {number}, which is not open; open reviews: {waiting}.")
     return queue.reviews_[number]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Longest label, in letters; longer text is not a label, and an array of labels gives every row room for the longest.
+# Longest label, in characters; an array of labels takes the memory of the longest for every row.
 LONGEST_LABEL = 1_000
 
 END = object()
@@ -58,7 +58,7 @@ class RowReader:
     classes : array or None
         A model's labels, to which those of the table are matched; None to read them as written.
     copied : sequence of str
-        Columns kept as written.
+        Columns to copy to the output.
     """
 
     table: Table
@@ -83,10 +83,10 @@ class RowReader:
     def batches(
         self, options: argparse.Namespace, doing: str = "reading", *, ahead: bool = False, in_memory: bool = False
     ) -> Iterator[Iterator[Batch]]:
-        """Context manager: all rows once, with a progress bar.
+        """Context manager: the batches of all rows, with a progress bar.
 
-        With `ahead`, the next batch is read while one is in use. With `in_memory`, the rows are meant to be held, and
-        a table that is too large for that is refused.
+        With `ahead`, the next batch is read while one is in use. With `in_memory`, a table that would take
+        more memory than allowed is refused.
         """
         limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
         limit.refuse(self.source.name, self.table.n_rows or 1, len(self.features.readings))
@@ -106,7 +106,7 @@ class RowReader:
             bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
 
     def arrays(self, batch: Batch) -> dict[str, Any]:
-        """The features of a batch; a cell that cannot be read is an error."""
+        """The features of a batch; raises `InputError` if a cell cannot be read."""
         return self.features.arrays(self.source, batch)
 
     def labels(self, batch: Batch) -> NDArray[Any]:
@@ -124,13 +124,13 @@ def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
     for label in labels:
         if isinstance(label, str) and len(label) > LONGEST_LABEL:
             raise InputError(
-                f"{source.name}, column {name!r} holds a text of {len(label):,} letters; is it the target?"
+                f"{source.name}, column {name!r} holds a text of {len(label):,} characters; is it the target?"
             )
         if isinstance(label, float) and label == label and not label.is_integer():
             raise InputError(
                 f"{source.name}, column {name!r} holds {label!r}; labels are text or whole numbers, not measurements."
             )
-    # The usual texts for a gap may be labels: NA can be a continent, and None an answer.
+    # The usual texts for a missing value may be labels: NA can be a continent, and None an answer.
     gaps = {None, "", *source.na, *source.gap_numbers}
     return [None if label in gaps or label != label else label for label in labels]
 
@@ -138,7 +138,7 @@ def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
 def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:
     """Labels of a table: the model's own where they mean the same, else unchanged.
 
-    A label may be text in the file and a number in the model, and some texts have an apostrophe for spreadsheets.
+    A label may be text in the file and a number in the model, and `guarded` may have put an apostrophe before it.
     """
     texts = {label for label in own if isinstance(label, str)}
     quoted = {f"'{text}": text for text in texts}

@@ -11,7 +11,7 @@ from typing import Any
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import Scorer, scorer_for
-from sepc.cli.model_file import load_model
+from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.monitor import open_monitor
 from sepc.cli.option_values import names_in
 from sepc.cli.result_files import check_writable
@@ -31,6 +31,7 @@ ADVICE = "Decide on such rows with --missing use, or leave them undecided with -
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `sepc score`."""
     parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
+    add_key_argument(parser)
     add_table_arguments(parser)
     parser.add_argument(
         "--output",
@@ -53,13 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a column of true labels, if there is one, to report how many labels are right",
     )
     parser.add_argument(
-        "--monitor", metavar="STATE", help="a state file of sepc monitor; accept no rows where it raised an alarm"
+        "--monitor",
+        metavar="STATE",
+        help="a state file of sepc monitor; abstain in regions where it found that a feature moved or a rate rose",
     )
     parser.add_argument(
         "--missing",
         choices=("use", "leave", "refuse"),
         default="use",
-        help="rows with gaps: decide by the cells present (use, the default), leave them undecided, or refuse them",
+        help="rows with missing values: decide on them (use, the default), leave them undecided, or refuse the table",
     )
     parser.add_argument(
         "--raw-cells",
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--json and --output - both write to standard output; choose one.")
     if not to_standard_output:
         check_writable(options.output, options.data, options.model)
-    estimator = load_model(options.model)
+    estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
         from sepc.cli.decision_files import DecisionWriter, output_format
 
@@ -87,11 +90,25 @@ def run(options: argparse.Namespace) -> None:
             counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
-        say(options, _words(counts, options.output), counts | {"output": options.output})
+        remarks = _remarks(estimator)
+        text = "\n".join([_words(counts, options.output), *remarks])
+        say(options, text, counts | {"output": options.output} | ({"remarks": remarks} if remarks else {}))
+
+
+def _remarks(estimator: Any) -> list[str]:
+    """What is to be said of an edited model; nothing for others."""
+    from sepc.estimators.editable import edits_in
+    from sepc.estimators.selective.lost_promise import has_lost_promise
+    from sepc.model.edits import count_of_edits
+    from sepc.reporting.facts import promise_of
+
+    edits = edits_in(estimator)
+    said = [f"Edited model: {count_of_edits(edits)}; sepc inspect lists them."] if edits else []
+    return [*said, *promise_of(estimator)] if has_lost_promise(estimator) else said
 
 
 def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:
-    """Score all rows; return how many there were, accepted, left undecided and, with labels, right."""
+    """Score all rows; return the numbers of rows, of accepted and undecided ones and, with labels, of right ones."""
     counts = Counter(rows=0, accepted=0, left_undecided=0)
     with rows.batches(options, "scoring", ahead=True) as batches, ThreadPoolExecutor(1) as pool:
         written: Future[None] | None = None
@@ -138,13 +155,13 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
 
 
 def _monitored(scorer: Scorer, path: str) -> Callable[[dict[str, Any]], Any]:
-    """Decide as the model does, but accept no row where a monitor raised an alarm."""
+    """Decide as the model does, but abstain in regions where the monitor raised an alarm that refuses rows."""
     monitor, _ = open_monitor(path, scorer.estimator)
     return lambda arrays: monitor.decide(scorer.table(arrays))
 
 
 def _compared(label: Any, accepted: Any, true: Any, complete: Any) -> dict[str, int]:
-    """How many rows have a true label, and how many labels are right, among all of these and among those accepted."""
+    """How many rows have a true label and how many are right, among all rows and among accepted ones."""
     import numpy as np
 
     known = np.array([cell is not None for cell in true], dtype=bool)

@@ -1,4 +1,4 @@
-"""The table that a command reads, and how it is written: format, encoding, decimal separator and gaps."""
+"""The table that a command reads, and how it is written: format, encoding, decimal separator and missing values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = {
     **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
 }
 PACKED = (".gz", ".zst")
-# Texts that mean a gap in every table, as spreadsheets, R, pandas and databases write them; --na adds others.
+# Texts that mean a missing value in every table, as spreadsheets, R, pandas and databases write them; --na adds others.
 GAP_TEXTS = frozenset(
     ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "Null", "null", "None", "<NA>"]
     + ["#N/A", "#N/A N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
@@ -51,7 +51,7 @@ class Source:
     sheet : str or None
         The sheet of an Excel file; None for the first.
     na : tuple of str
-        Texts that mean a gap, besides the usual ones.
+        Texts that mean a missing value, besides the usual ones.
     dates : mapping of name to format
         Columns of text that hold dates; the format is empty if it is to be detected.
     """
@@ -67,12 +67,12 @@ class Source:
 
     @cached_property
     def gap_texts(self) -> frozenset[str]:
-        """Texts that mean a gap."""
+        """Texts that mean a missing value."""
         return GAP_TEXTS | set(self.na)
 
     @cached_property
     def gap_numbers(self) -> tuple[float, ...]:
-        """Numbers that mean a gap; --na -999 includes -999.0."""
+        """Numbers that mean a missing value; --na -999 includes -999.0."""
         return tuple(float(text) for text in self.na if is_number(text))
 
     @property
@@ -87,7 +87,7 @@ class Source:
 
     @property
     def n_bytes(self) -> int | None:
-        """Its size, if it is a file whose bytes are read as they are."""
+        """Its size; None for standard input, pipes, compressed files and Excel."""
         is_plain = self.format != "excel" and not self.path.endswith(PACKED)
         known = is_plain and not self.is_standard_input and Path(self.path).is_file()
         return os.path.getsize(self.path) if known else None
@@ -173,7 +173,7 @@ def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fal
         type=names_in,
         default=[],
         metavar="A,B",
-        help="more cells that mean a missing value, as -999; empty cells, NA, N/A, NaN, NULL, None and ? always do",
+        help="more cells that mean a missing value, such as -999; empty, NA, N/A, NaN, NULL, None and ? always do",
     )
     table.add_argument(
         "--date",

@@ -1,4 +1,4 @@
-"""State files of `monitor` and `review`: the library's own file, with a record of the rows that each run took."""
+"""State files of `monitor` and `review`: the library's own file, with a record of the rows that each run read."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ ENTRY = "command"
 
 @dataclass(frozen=True)
 class Run:
-    """Rows that a run took, and what it made of them.
+    """A run of the command: the rows that it read, and the alarms or the review that they led to.
 
     Attributes
     ----------
     digest : str
         The digest of the rows.
     kind : str
-        What was taken from them, such as "rows" or "labels".
+        What was read: "rows" or "labels".
     first, last : int
-        The run's alarms or reviews, as positions before and after it.
+        The number of alarms before and after the run; for a review, its number twice.
     """
 
     digest: str
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Record:
-    """The runs that a state file has seen, latest last; `reference` is the digest of the rows that it started with."""
+    """The runs that used a state file, latest last; `reference` is the digest of the rows that it started with."""
 
     reference: str = ""
     runs: tuple[Run, ...] = ()
@@ -49,7 +49,7 @@ class Record:
         return replace(self, runs=(*self.runs, run)[-MOST_RUNS:])
 
     def of(self, digest: str, kind: str) -> Run | None:
-        """The first run that took this kind of data from these rows."""
+        """The first run that read this kind of data from these rows."""
         return next((run for run in self.runs if (run.digest, run.kind) == (digest, kind)), None)
 
 
@@ -86,8 +86,8 @@ def check_reference(options: argparse.Namespace, estimator: Any, record: Record,
         pass
     if digest.of_rows() != record.reference:
         raise InputError(
-            f"{options.state} was started with a reference other than {options.reference}; leave --reference out to "
-            "continue with it, or start a new --state file."
+            f"{options.state} was started with a reference other than {options.reference}; leave --reference out "
+            "to continue, or start a new --state file."
         )
 
 

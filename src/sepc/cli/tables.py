@@ -1,4 +1,4 @@
-"""Tables as commands see them: column names, what columns hold, and batches of rows, whatever the file format."""
+"""Tables in any file format: column names, what columns hold, and batches of rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Rows per batch: many, so that the few rows outside all ellipsoids are solved together; fewer for wide tables, so
-# that a batch takes at most 32 MB.
+# Rows per batch: many, because deciding in large batches is faster; fewer for wide tables, so that a batch takes at
+# most 32 MB.
 BATCH_ROWS = 2**17
 BATCH_CELLS = 2**22
 
@@ -106,10 +106,10 @@ class Table(Protocol):
         """Its number of rows, if known in advance."""
 
     def kind_of(self, name: str) -> ColumnType:
-        """What a column holds, judging by its type or its first rows; FOUND if only later cells can show."""
+        """What a column holds, judging by its type or its first rows; FOUND if the first cells are all empty."""
 
     def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is neither a gap nor a number."""
+        """The first cell of a column that is neither missing nor a number."""
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
         """The rows of some columns; CSV is parsed according to `readings`, anything else according to its type."""
@@ -152,10 +152,11 @@ def _missing_column(table: Table, name: str) -> str:
 
 
 def bad_cell_line(source: Source, name: str, cell: BadCell, more: str = "") -> str:
-    """An error message for a cell that is not a number; `more` is further advice."""
+    """An error message for a cell that is not a number; `more` is added to the advice."""
     where = f"row {cell.row:,}, " if cell.row is not None else ""
     value = cell.value[:80]
-    advice = "give --decimal ," if _has_decimal_comma(value) else f"if it means a gap, give --na {quoted(value)}{more}"
+    missing = f"if it means a missing value, give --na {quoted(value)}{more}"
+    advice = "give --decimal ," if _has_decimal_comma(value) else missing
     return f"{source.name}, {where}column {name!r}: {value!r} is not a number; {advice}."
 
 
@@ -169,7 +170,7 @@ def quoted(text: str) -> str:
 
 
 def refuse_gaps(source: Source, first_row: int, columns: Mapping[str, NDArray[Any]], advice: str) -> None:
-    """Raise if a cell is empty, naming the first."""
+    """Raise if a cell is missing, naming the first."""
     import numpy as np
 
     gaps = np.array([is_gap(values) for values in columns.values()])
@@ -180,7 +181,7 @@ def refuse_gaps(source: Source, first_row: int, columns: Mapping[str, NDArray[An
 
 
 def is_gap(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which cells of a column are empty."""
+    """Which cells of a column are missing."""
     import numpy as np
 
     if values.dtype.kind == "O":

@@ -14,7 +14,7 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 
-# The first bytes, which show a wide encoding without a mark: most of its letters have a zero byte, on the same side.
+# The number of first bytes that show a wide encoding without a mark: most letters then have a zero byte on one side.
 SHOWN_BYTES = 512
 
 # Bytes transcoded at a time.

@@ -18,9 +18,9 @@ from sepc.records import floats, lists, record, text
 N_FOLDS = 5
 # Each category is encoded as if it had this many more rows with the overall mix of labels.
 SMOOTHING = 10.0
-# With more classes, a category is encoded by this many numbers: the directions in which the categories differ most.
+# With more than two classes, at most this many numbers encode a category: the directions of the largest differences.
 MOST_NUMBERS = 3
-# Directions in which they differ by less than this share of the first are left out.
+# Directions in which categories differ by less than this share of the first are left out.
 FLAT = 1e-6
 # Numbers too large for 64-bit integers stay doubles.
 MOST_WHOLE = 2.0**63
@@ -118,8 +118,8 @@ def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
     """The fold that leaves out each row; -1 for the only row of a class, which is never left out.
 
     The rows of each class are dealt out in the order of their hashes, so equal rows are spread over the folds, whatever
-    the order of the rows. Left out together, they would be encoded by rows of other labels alone, which gives theirs
-    away.
+    the order of the rows. Left out together, they would be encoded by rows of other labels alone, which gives
+    their own label away.
     """
     folds, hashes = np.full(len(labels), -1, dtype=np.int64), row_hashes(rows, seed)
     for label in np.unique(labels):
@@ -173,8 +173,8 @@ def _order(value: Any) -> tuple[bool, str, Any]:
 def _log_odds(
     codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """For each category, and cross-fitted for each row: centred log probabilities of the classes, 0 if as overall."""
-    from sklearn.preprocessing import TargetEncoder  # late, since `sepc look` does without scikit-learn
+    """Log-odds of the classes against the overall mix, for each category, and cross-fitted for each row."""
+    from sklearn.preprocessing import TargetEncoder  # imported late: `sepc look` does not need scikit-learn
 
     n_classes = int(labels.max()) + 1
     if n_classes == 1:

@@ -47,11 +47,11 @@ class Column:
     why : str
         For a column that is left out, what it appears to be; else empty.
     written : Written or None
-        How numbers or dates are written, if they come as text or durations.
+        The notation of numbers or dates, if they come as text or durations.
     seen : str
         What its values look like, with an example, if worth reporting.
     doubt : str
-        What to do if its type is in doubt.
+        What to do about its type, if that is in doubt; otherwise empty.
     """
 
     name: str = text()
@@ -62,7 +62,7 @@ class Column:
     doubt: str = given(default="")
 
     def flaw(self) -> str | None:
-        """What is wrong with how it is written, if anything."""
+        """What is wrong with the notation, if anything."""
         if self.written is None:
             return None
         is_right = self.kind is (Kind.DATE if self.written.what is What.DATE else Kind.NUMBER)
@@ -86,7 +86,7 @@ class ReadColumns(NamedTuple):
 
 
 def kinds_of(X: Any, categorical: Collection[Any], force: Collection[Any]) -> tuple[Column, ...]:
-    """What each column of a table is; takes the same as `read_columns`."""
+    """What each column of a table is; takes the same arguments as `read_columns`."""
     return read_columns(X, categorical, force).columns
 
 
@@ -102,6 +102,11 @@ def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], s
         Columns to use as features even if they look like an id, an index, a constant or free text.
     share : float
         The share of all rows that `X` holds, if it is a sample.
+
+    Raises
+    ------
+    ValueError
+        If `categorical` or `force` names a column that `X` does not have.
     """
     names = column_names(X)
     unknown = [name for name in (*categorical, *force) if name not in names]
@@ -111,7 +116,7 @@ def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], s
 
 
 def read_arrays(arrays: Mapping[str, NDArray[Any]], share: float = 1.0) -> ReadColumns:
-    """The same for columns that have no type of their own, as those of an array."""
+    """`read_columns` for columns without a type of their own, such as those of an array."""
     return _features([column_from(name, values, share=share) for name, values in arrays.items()])
 
 
@@ -138,7 +143,7 @@ def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -
 def column_from(
     name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0
 ) -> tuple[Column, NDArray[Any]]:
-    """What a column is that is not said to be categories, and its values as they are read.
+    """What a column is, unless it is declared categorical, and its values as read.
 
     Parameters
     ----------
@@ -154,7 +159,7 @@ def column_from(
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
     if written is not None and _are_too_many(unread := _unread(values, read), len(values)):
-        # Few different texts may be most rows, as of "1.2 kg" among many like "750 g".
+        # A few distinct texts may fill many rows, so unreadable rows are limited too.
         found, written, read = Doubt(_reading(values, read, unread), ONE_WAY), None, values
     seems = NonFeature() if is_kept else guess_non_feature(read, share)
     seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
@@ -167,7 +172,7 @@ def column_from(
 
 
 def _written(values: NDArray[Any]) -> Written | Doubt | None:
-    """How a column writes numbers or dates, if it holds any."""
+    """The notation of a column of numbers or dates, a `Doubt` about it, or None."""
     if values.dtype.kind == "m":
         return Written.duration()
     if values.dtype.kind != "O":
@@ -196,7 +201,7 @@ def _unread(values: NDArray[Any], read: NDArray[Any]) -> list[Any]:
 
 
 def _are_too_many(unread: list[Any], n_rows: int) -> bool:
-    """Whether cells that could not be read are too many, but for those that people write for a gap."""
+    """Whether too many cells could not be read, not counting texts that stand for a missing value."""
     n_texts = sum(not (isinstance(value, str) and is_gap_text(value)) for value in unread)
     return n_texts > (1.0 - READABLE) * n_rows
 

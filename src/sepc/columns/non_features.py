@@ -13,7 +13,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.plain_values import plain
 from sepc.wording import percent, shown
 
-# Fewer rows do not show whether a column is an id or an index.
+# With fewer rows, it is unclear whether a column is an id or an index.
 FEWEST_ROWS = 20
 # Whole numbers are an index if all are different and at most this share of their range is missing.
 INDEX_SPARE = 0.05
@@ -29,7 +29,7 @@ CODES = "Name it in categorical_features (--categorical) if they are codes, or l
 # A text column is free text if more than this share of its values are distinct, and they have several words.
 DIFFERENT_SHARE = 0.5
 SEVERAL_WORDS = 3.0
-# With enough rows, text that hardly ever repeats is not a category, whatever it says; codes are ids.
+# With enough rows, text that hardly ever repeats is not a category: codes are ids, and the rest is free text.
 NEAR_UNIQUE = 0.9
 CODE_SHARE = 0.95
 CODE = re.compile(
@@ -96,7 +96,7 @@ def _guess_from_texts(texts: list[Any]) -> NonFeature:
 
 
 def guess_from_large_numbers(cells: NDArray[Any]) -> NonFeature:
-    """The same for whole numbers too large for doubles to tell apart, such as 64-bit ids.
+    """`guess_non_feature` for whole numbers too large for doubles to tell apart, such as 64-bit ids.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def _is_known(values: NDArray[Any]) -> BoolArray:
 
 
 def may_be_counted(low: float, high: float, n_rows: int, share: float = 1.0) -> bool:
-    """Whether this many distinct whole numbers in this range would be an id or an index."""
+    """Whether `n_rows` distinct whole numbers from `low` to `high` would fill enough of it for an id or an index."""
     spare = 1.0 / FILLED if n_rows >= FEWEST_ID_ROWS else 1.0 + INDEX_SPARE
     return high - low + 1.0 <= spare * n_rows / share
 
 
 def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
-    """A guess that a column is an id or an index: distinct whole numbers that fill enough of their range."""
+    """Guess whether a column is an id or an index: distinct whole numbers that fill enough of their range."""
     low, high, n = float(numbers.min()), float(numbers.max()), len(numbers)
     if not may_be_counted(low, high, n, share) or not (numbers == np.round(numbers)).all():
         return NonFeature()

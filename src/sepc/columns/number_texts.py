@@ -110,10 +110,10 @@ def read_number(text: str, unit: str, decimal: str, thousands: str, *, needs_uni
 def read_numbers(
     texts: Sequence[str], unit: str, decimal: str, thousands: str, *, needs_unit: bool
 ) -> list[float | None]:
-    """The same for many texts; those in the usual form are read in one go, which is much faster."""
+    """`read_number` for many texts; those in the usual notation are read in one go, which is much faster."""
     lines = _usual_lines(unit, decimal, thousands, needs_unit).findall("\n".join(texts))
     if len(lines) != len(texts):
-        # No texts, or some of several lines.
+        # There are no texts, or some span several lines.
         return [read_number(text, unit, decimal, thousands, needs_unit=needs_unit) for text in texts]
     plain = "\n".join(lines)
     plain = plain.replace(thousands, "") if thousands else plain
@@ -125,7 +125,7 @@ def read_numbers(
 
 @lru_cache
 def _usual_lines(unit: str, decimal: str, thousands: str, needs_unit: bool) -> re.Pattern[str]:
-    """Lines, of which those with a number as most cells have it give its digits, and all others nothing."""
+    """A pattern for lines: the digits of a number in the usual notation, and nothing for any other line."""
     number = _usual(unit, decimal, thousands).pattern
     if needs_unit:
         number = rf"([+-]?(?:{_pattern(decimal, thousands).pattern})) ?{re.escape(unit)}"
@@ -134,7 +134,7 @@ def _usual_lines(unit: str, decimal: str, thousands: str, needs_unit: bool) -> r
 
 @lru_cache
 def _usual(unit: str, decimal: str, thousands: str) -> re.Pattern[str]:
-    """A pattern for the usual notation, which is read faster than everything people may write."""
+    """A pattern for the usual notation, which is matched faster than all notations."""
     escaped, digits = re.escape(unit), _pattern(decimal, thousands).pattern
     return re.compile(rf"(?:{escaped} ?)?([+-]?(?:{digits}))(?: ?{escaped})?" if unit else rf"([+-]?(?:{digits}))")
 

@@ -112,7 +112,7 @@ class Preparation:
         return len(self.categories)
 
     def rows_of(self, X: Any) -> FloatArray:
-        """Rows of a table like that of training."""
+        """The rows of a table that has the columns of training."""
         return self._rows(_used_values(X, self.columns), {})
 
     def check_finite(self, rows: FloatArray) -> FloatArray:
@@ -161,12 +161,12 @@ class Preparation:
             given = column_of(X, by_name[column.name]) if is_gap.any() else np.empty(0)
             for i in np.flatnonzero(is_gap) if given.dtype.kind == "O" else ():
                 if given[i] is not None:
-                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it is missing"
+                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it counts as missing"
                     notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {no_such}."
         return notes
 
     def summary(self) -> str:
-        """What the columns were taken as, in a line."""
+        """The types of the columns, in a line."""
         kinds = [column.kind for column in self.columns]
         plural = {Kind.NUMBER: "numbers", Kind.CATEGORY: "categories", Kind.DATE: "dates"}
         parts = [counted(kinds.count(kind), kind.value, many) for kind, many in plural.items() if kind in kinds]
@@ -202,7 +202,7 @@ class Preparation:
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
         if values.dtype.kind == "f" and np.isnan(values).all():
-            # Missing values alone do not show that they are dates.
+            # A column of missing values only has no type.
             values = np.full(len(values), np.datetime64("NaT", "us"))
         if values.dtype.kind != "M":
             raise ValueError(f"Column {shown(name)} held dates in training, but now holds something else.")
@@ -246,7 +246,7 @@ def left_out_in_words(columns: Collection[Column]) -> str:
 
 
 def origin_of(feature: str) -> str:
-    """The feature that another one derives from: the time of year is known if the date is."""
+    """The date that a time of year is derived from; any other feature itself."""
     return feature.split(SEASON)[0]
 
 

@@ -23,7 +23,7 @@ FEWEST_TEXTS = 3
 FEWEST_BARE = 20
 # Evidence for one notation outweighs that for another if it is this many times as frequent.
 OUTWEIGHS = 20
-# It takes this many numbers such as 1,234, and this many without a separator, to show that it separates thousands.
+# It takes this many numbers such as 1,234, and this many without a comma, to show whether the comma marks thousands.
 FEWEST_GROUPS = 30
 FEWEST_PLAIN = 5
 # Differing units are reported if each has this share of the texts.
@@ -32,24 +32,24 @@ MOST_UNITS = 3
 
 ONE_WAY = "Write them in one way"
 
-# A year that is not part of a version such as 1.10.11.
+# A year of four digits, which a version such as 1.10.11 does not have.
 FULL_YEAR = re.compile(r"\d{4}")
 # Two consecutive years such as 2011-12, which are not a month.
 TWO_YEARS = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 
-# Texts that stand for a missing value; they say nothing about the others.
+# Texts that stand for a missing value; they are ignored when a notation is recognised.
 GAPS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "na", "nan", "none", "null", "unknown", "missing"})
 
 
 class Doubt(NamedTuple):
-    """Why texts cannot be read although they are numbers or dates, and what to do."""
+    """Why texts that look like numbers or dates are not read as such, and what to do."""
 
     seen: str
     advice: str
 
 
 def recognise(texts: Sequence[str]) -> Written | Doubt | None:
-    """How a column writes numbers, dates or durations, or why that is in doubt; None if it is just text.
+    """The notation of a column of numbers, dates or durations, or a `Doubt` about it; None if it is just text.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
 
 
 def _without_unit(found: dict[str, NumberText], alike: dict[str, NumberText]) -> Doubt:
-    """Doubt about numbers of which only some have a unit that all need."""
+    """The doubt about numbers of which only some have a unit, if all need one."""
     without = next(text for text, number in found.items() if not number.unit)
     seen = f"numbers with and without {NEEDED}, such as {shown(next(iter(alike)))} and {shown(without)}"
     return Doubt(seen, ONE_WAY)
@@ -146,7 +146,7 @@ def _negative_in_two_ways(found: dict[str, NumberText]) -> Doubt | None:
 
 
 def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:
-    """The unit of a column; several are a Doubt, or None if they are letters as in "12A" and "12B"."""
+    """The unit of a column; if there are several, a `Doubt`, or None for letters as in "12A" and "12B"."""
     times = Counter(number.unit for number in found.values())
     units = [(unit, n) for unit, n in times.most_common() if unit]
     if not units or (units[0][1] + times[""]) >= READABLE * n_texts:
@@ -169,7 +169,7 @@ def _are_codes(numbers: Sequence[NumberText]) -> bool:
 
 
 def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
-    """The decimal and thousands separators, as far as the column as a whole reveals them; a `Doubt` if it does not."""
+    """The notation with the separators that the whole column shows; a `Doubt` if it does not show them."""
     digits = [number.digits for number in found.values()]
     group = next((sign for sign in " '" if any(sign in text for text in digits)), "")
     ways = {".": group or ",", ",": group or "."}
@@ -192,10 +192,10 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
     if differ and only[best] < max(1, OUTWEIGHS * only[other]):
         if only[best]:
             return _two_ways(each)
-        told = _by_plain_numbers(digits, found[differ[0]].digits, len(differ))
-        if not told:
+        inferred = _by_plain_numbers(digits, found[differ[0]].digits, len(differ))
+        if not inferred:
             return _either(differ[0], values, [text for text, _, _ in each])
-        best = told
+        best = inferred
     has_signs = any(not text.isdigit() for text in digits)
     return Written.number(unit, best, ways[best] if has_signs else "")
 

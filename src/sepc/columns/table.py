@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
-from sepc.points.inputs import is_gap as is_gap  # re-exported for all modules that read columns
+from sepc.points.inputs import is_gap as is_gap  # re-exported for modules that read columns
 from sepc.wording import shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
@@ -58,7 +58,7 @@ def column_of(X: Any, name: Any) -> NDArray[Any]:
 
 
 def last_cells(X: Any) -> dict[str, NDArray[Any]]:
-    """The last cell of each column, as `column_of` gives it; nothing if there are no rows."""
+    """The last cell of each column, as `column_of` gives it; empty arrays if there are no rows."""
     last = X.iloc[-1:] if hasattr(X, "iloc") else X[-1:]
     return {str(name): column_of(last, name) for name in column_names(last)}
 
@@ -85,7 +85,7 @@ def as_typed(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
-    """The same, but as objects if whole numbers, such as 64-bit ids, are too large for doubles to tell apart."""
+    """`column_of`, but as objects if whole numbers, such as 64-bit ids, are too large for doubles to tell apart."""
     values = column_of(X, name)
     if not has_large(values):
         return values

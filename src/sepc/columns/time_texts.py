@@ -34,7 +34,7 @@ MONTHS_ALONE = tuple(
         rf"(?P<y>(?:1[89]|20)\d\d)[- /](?P<name>{NAME})\.?",
     )
 )
-# Two-digit years from here on are in the last century, as in Python's strptime.
+# Two-digit years from here on are in the 1900s, as in Python's strptime.
 LAST_CENTURY = 69
 
 SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0, "week": 604_800.0}
@@ -45,7 +45,7 @@ UNITS = {
     **dict.fromkeys(("d", "day", "days"), "day"),
     **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), "week"),
 }
-# Units that mean something else on their own.
+# Letters that may mean another unit if they stand alone, such as metres.
 LETTERS = frozenset("smdw")
 TERM = re.compile(rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(UNITS, key=len, reverse=True))})\b\.?", re.IGNORECASE)
 HOURS = re.compile(r"(\d{1,4}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)|(\d\d):([0-5]\d)")

@@ -36,8 +36,8 @@ class EncodedColumn(NamedTuple):
 class TrainingRows:
     """Turns blocks of a table into rows, such that no row's label leaks into its encoding.
 
-    Rows of the sample are recognised by their hashes and encoded from the other folds; the labels of all other rows
-    are not in any encoding.
+    Rows of the sample are recognised by their hashes and encoded from the other folds; the labels of other rows were
+    never used for encodings.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, preparation: Preparation, sample: Any, cross_fitted: FloatArray) -> TrainingRows:
-        """From the sample, as a table and as the rows that `Preparation.fit` returns."""
+        """From the sample, given as a table and as the rows that `Preparation.fit` returned for it."""
         as_new = preparation.rows_of(sample)
         hashes, first = np.unique(row_hashes(as_new, SEED), return_index=True)
         differ = np.flatnonzero((as_new != cross_fitted).any(axis=0))

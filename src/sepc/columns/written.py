@@ -16,7 +16,7 @@ from sepc.records import record, text
 
 # A unit that changes what a number means: 0.5 is not 0.5 %.
 NEEDED = "%"
-# If more of the cells are different, finding those that are equal takes longer than reading all.
+# If more of the cells are distinct, finding the distinct ones takes longer than reading all.
 MOSTLY_DIFFERENT = 0.5
 
 
@@ -68,7 +68,7 @@ class Written:
         return cls(What.DURATION, unit, ".", "", Order.YEAR)
 
     def flaw(self) -> str | None:
-        """What contradicts itself, if anything."""
+        """What is inconsistent, if anything."""
         if self.decimal == self.thousands:
             return "has the same separator for decimals and thousands"
         if self.what is What.DURATION and self.unit not in SECONDS:
@@ -85,7 +85,7 @@ class Written:
         return read_number(given, self.unit, self.decimal, self.thousands, needs_unit=self.unit == NEEDED)
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Convert a column to numbers or dates; what cannot be read is missing.
+        """Convert a column to numbers or dates; cells that cannot be read become missing values.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class Written:
         return np.asarray((dates_of(found) if self.what is What.DATE else numbers_of(found))[which])
 
     def _all_of(self, cells: list[Any]) -> list[Any]:
-        """What each cell stands for; numbers that are written as most are found in one go."""
+        """What each cell stands for; numbers in the usual notation are read in one go."""
         if self.what is not What.NUMBER:
             return [self.value(cell) if isinstance(cell, str) else self._of(cell) for cell in cells]
         texts = [cell for cell in cells if isinstance(cell, str)]
@@ -117,7 +117,7 @@ class Written:
         return [next(rest) if isinstance(cell, str) else self._of(cell) for cell in cells]
 
     def _of(self, value: Any) -> Any:
-        """What a cell that is no text stands for."""
+        """What a cell that is not text stands for."""
         if self.what is What.DATE:
             return value if isinstance(value, date) else None
         if isinstance(value, timedelta):

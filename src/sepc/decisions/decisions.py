@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NEW_COMBINATION = -1
 NO_REGIONS = -2
 
-# Columns whose numbers are members of an enum.
+# Columns that hold members of an enum, as numbers.
 KINDS: dict[str, type[Rule] | type[Cause]] = {"cause": Cause, "rule": Rule}
 
 D = TypeVar("D", bound="Decisions")
@@ -222,8 +222,8 @@ class Decision(ShownAsCard, RowView):
         recourse : Recourse, optional
             What `sepc.recourse` found for this row, to say what would have to change.
         review : {"asked", "will", "did"}, optional
-            Whether a person reviews it on request, will review it before anything is decided, or did so. By default
-            "asked" if the decision is accepted, else "will".
+            Whether a person reviews it on request, will review it before anything is decided, or has reviewed it. By
+            default "asked" if the decision is accepted, else "will".
         reviewer : str, optional
             Who reviews it.
         date : str, optional
@@ -233,6 +233,11 @@ class Decision(ShownAsCard, RowView):
         -------
         Letter
             ``print`` it, or use ``to_text`` and ``to_html``, with a template of your own if you like.
+
+        Raises
+        ------
+        ValueError
+            If `review` is none of these, or `recourse` is about another row.
         """
         words = Words(labels or {}, columns or {})
         handling = Handling(organisation, model, contact, person, reference, decided, review, reviewer, date)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 class Deferred:
     """A column with one entry per row that is computed once, on first access.
 
-    Indexing with a slice, a mask or positions gives the column of these rows, computed for them alone if the whole has
-    not been computed yet.
+    Indexing with a slice, a mask or positions gives the column of these rows, and computes only these unless the
+    whole column is known.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Deferred:
         return Deferred(self._compute, *(column[rows] for column in self._by_row))
 
     def __reduce__(self) -> Any:
-        # What leaves the process is complete, and can be read without this class.
+        # A pickle holds the computed values, and can be read without this class.
         return np.asarray, (self.values,)
 
 
@@ -65,7 +65,7 @@ def deferrable_column() -> Any:
 
 
 def defer(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
-    """A `Deferred` for such a field."""
+    """A `Deferred` column, for a field declared with `deferrable_column`."""
     return Deferred(compute, *by_row)
 
 

@@ -15,7 +15,7 @@ LOSS_OF_REMEDY = 9
 
 
 class Rule(IntEnum):
-    """The rule of the paper that gave the counts."""
+    """The rule of the paper by which a row's counts were found."""
 
     SINGLE = 1  # R1: in one ellipsoid
     SHARED = 2  # R2a: in several, where training rows lie
@@ -32,7 +32,7 @@ class Cause(IntEnum):
     THIN = 3
     DRIFTED = 4  # only from a monitor: the rows that arrive there have changed
     UNEXPLAINED = 5  # only from models of other libraries, which do not say why
-    MISSING = 6  # values are missing; completed one way or another, the row would be accepted
+    MISSING = 6  # values are missing, and most ways to impute them would let the row be accepted
 
     @property
     def meaning(self) -> str:
@@ -50,8 +50,8 @@ MEANINGS = {
     Cause.OVERLAP: "cases of other labels lie near it",
     Cause.UNSEEN: "nothing like it was seen in training",
     Cause.THIN: "too little evidence for the trust asked for",
-    Cause.DRIFTED: "the cases that come there have changed",
-    Cause.MISSING: "what is missing would decide it",
+    Cause.DRIFTED: "incoming cases in its region have changed",
+    Cause.MISSING: "the missing values would decide it",
     Cause.UNEXPLAINED: "the model does not say why",
 }
 
@@ -85,5 +85,5 @@ def verdict(cause: Cause) -> Sentence:
 
 
 def verdict_in_brief(cause: Cause) -> str:
-    """What follows a line about a row; empty if it was accepted."""
+    """The verdict at the end of a one-line reason; empty if the row was accepted."""
     return "" if cause is Cause.ACCEPTED else f" Not accepted ({cause.name})."

@@ -1,4 +1,4 @@
-"""A one-page letter about a decision, for the person it is about; organisations may bring their own template."""
+"""A one-page letter about a decision, for the person it is about; organisations may use their own template."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING_AGAINST = "None of your values counted clearly against it."
 
 
 class Review(Enum):
-    """Whether a person reviews a decision: on request, before anything is decided, or has already done so."""
+    """When a person reviews a decision: on request, before anything is decided, or already done."""
 
     ASKED = "asked"
     WILL = "will"
@@ -31,18 +31,18 @@ class Review(Enum):
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a decision rests on, in words for the person it is about, the most important first.
+    """The reasons for a decision, in words for the person it is about, the most important first.
 
     Attributes
     ----------
-    speaks_for, speaks_against : tuple of str
-        Their values, next to what is usual.
+    in_favour, against : tuple of str
+        Values that count for and against the label, next to what is usual.
     missing : tuple of str
-        Their missing values.
+        Columns without a value.
     """
 
-    speaks_for: tuple[str, ...] = ()
-    speaks_against: tuple[str, ...] = ()
+    in_favour: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -59,7 +59,7 @@ class Words:
         return {str(key): words for key, words in self.labels.items()}.get(name, f"“{name}”")
 
     def about(self, text: str, column: str) -> str:
-        """Replace the name of a column at the start of a text with the words for it."""
+        """Replace the name of a column at the start of a text with its words."""
         is_known = column in self.columns and text.startswith(column)
         return f"{self.columns[column]}{text[len(column) :]}" if is_known else text
 
@@ -88,7 +88,7 @@ class Block:
 class Letter:
     """A letter: ``print`` shows it as plain text, `to_html` makes a page.
 
-    The attributes are the fields that a template may use, such as ``$decision``; empty ones leave no trace.
+    The attributes are the fields that a template may use, such as ``$decision``; empty ones are left out.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Letter:
     reasons, against : Block
         Which of their values counted for it, and which against it.
     changes : Block
-        What would have to change; empty unless requested.
+        What would have to change; empty without a recourse.
     review : Block
         Whether a person reviews it.
     contact : Block
@@ -140,14 +140,14 @@ class Letter:
 
 
 def _fill_template(template: str, values: Mapping[str, str]) -> str:
-    asked = Template(template)
-    unknown = [name for name in asked.get_identifiers() if name not in values]
+    parsed = Template(template)
+    unknown = [name for name in parsed.get_identifiers() if name not in values]
     if unknown:
         known = listed(f"${name}" for name in values)
         similar = did_you_mean(unknown[:1], values)
         raise ValueError(f"The template has a field ${unknown[0]}; a letter has {known}.{similar}")
     try:
-        return asked.substitute(values)
+        return parsed.substitute(values)
     except ValueError as error:
         raise ValueError(f"The template cannot be read: {error}. Write $$ for a dollar sign.") from error
 
@@ -169,6 +169,9 @@ class Handling:
     def kind(self, is_accepted: bool) -> Review:
         """Whether a person reviews the case."""
         if self.review is not None:
+            reviews = [each.value for each in Review]
+            if self.review not in reviews:
+                raise ValueError(f"review must be one of {listed(map(repr, reviews))}, not {self.review!r}.")
             return Review(self.review)
         return Review.ASKED if is_accepted else Review.WILL
 
@@ -218,23 +221,23 @@ def _reasons(grounds: Grounds) -> Block:
     without = "it" if len(grounds.missing) == 1 else "them"
     gone = f" We did not have your {listed(grounds.missing)}; the model decided without {without}."
     missing = gone if grounds.missing else ""
-    if not grounds.speaks_for:
+    if not grounds.in_favour:
         return Block(f"The model gives no reasons in terms of individual values.{missing}")
-    return Block(f"These values counted most towards it, most important first.{missing}", grounds.speaks_for)
+    return Block(f"These values counted most towards it, most important first.{missing}", grounds.in_favour)
 
 
 def _against(grounds: Grounds) -> Block:
-    if not grounds.speaks_for and not grounds.speaks_against:
+    if not grounds.in_favour and not grounds.against:
         return Block("")
-    if not grounds.speaks_against:
+    if not grounds.against:
         return Block(NOTHING_AGAINST)
-    return Block("These counted most against it, most important first.", grounds.speaks_against)
+    return Block("These counted most against it, most important first.", grounds.against)
 
 
 def _changes(decision: Any, recourse: Any, words: Words) -> Block:
     before = recourse.decision
     if before.label != decision.label or before.trust != decision.trust:
-        raise ValueError("The recourse is about a different row than the decision; give one found for this row.")
+        raise ValueError("The recourse is about a different row than the decision; pass one found for this row.")
     to = words.label(recourse.to)
     if not recourse.answers:
         return Block(f"Among the changes that are possible, none was found that would lead the model to {to}.")

@@ -1,18 +1,18 @@
-"""Reasons as sentences that fit: each can be shortened step by step, and a reason has at most 60 words."""
+"""Reasons as sentences that can be shortened step by step, so that a reason has about 60 words at most."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# The most words of a reason, counted at spaces, unless something important would be lost; and the most even then.
+# The most words in a reason, and the most if shortening it would lose something important.
 MOST_WORDS, MOST_AT_ALL = 60, 80
-# What has at least this loss is important.
+# A part with at least this loss is important.
 IMPORTANT = 8
 
 
 class Shorter(NamedTuple):
-    """A shorter form of a sentence, and how important the loss is."""
+    """A shorter form of a sentence, and how important what it leaves out is."""
 
     loss: int
     text: str

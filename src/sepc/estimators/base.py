@@ -44,7 +44,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Parameters
         ----------
         X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-            Named columns may come in any order and among others; those that training left out may be missing.
+            Named columns may be in any order and among others; those that training left out may be absent.
 
         Returns
         -------
@@ -114,6 +114,13 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     -------
     Decisions
         For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a classifier, or gives several labels per row.
+    ValueError
+        If a column is missing, or if `min_trust` is not a probability or is given for an estimator of this library.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The cells of grouping columns, given by name or by position."""
+"""Grouping columns, given by name or by position, and their cells."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _position(column: Any, names: Sequence[Any], *, named: bool) -> int:
             raise ValueError(f"by has position {column}, but X has {len(names)} columns.")
         return int(column) % len(names)
     if not named:
-        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or a DataFrame.")
+        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or pass a DataFrame.")
     if column not in names:
         known = listed(map(shown, names), MOST_NAMES)
         raise ValueError(f"by names the column {column!r}; the columns are {known}.")

@@ -1,4 +1,4 @@
-"""A model taken apart for export: the classifier that decides, and the trust thresholds."""
+"""What an export needs of a model: the classifier that decides, and the trust thresholds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import LARGEST_EXACT
+from sepc.estimators.editable import edits_in
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.lost_promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted.estimator import TrustedClassifier
@@ -25,8 +27,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, listed, shown
 
-# The last digits of a sine differ between platforms, and curves step at values of training rows. So an exported model
-# steps this much earlier, in deviations: seconds of the year.
+# The last digits of a sine differ between platforms, and curves step at values of training rows. So in an exported
+# model, curves of the time of year step earlier by this much, in standard deviations.
 EARLIER = 1e-12
 
 
@@ -46,6 +48,8 @@ class Exported:
         Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
     classes : array
         The labels that have a probability; a `SelectiveClassifier` may have more than the classifier inside.
+    is_lost : bool
+        Whether the promise was lost because the model was edited; no label is accepted then.
     """
 
     name: str
@@ -53,10 +57,11 @@ class Exported:
     thresholds: FloatArray
     is_promised: bool
     classes: NDArray[Any]
+    is_lost: bool = False
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
-        """Take a model apart; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
+        """The parts of a model; raises if it is not fitted, or cannot be exported to a target such as "ONNX"."""
         is_promised = isinstance(model, SelectiveClassifier)
         inner = model
         if is_promised:
@@ -75,16 +80,23 @@ class Exported:
             )
         by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
         thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
-        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
+        is_lost = is_promised and model.lost_promise_ is not None
+        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_, is_lost)
 
     @cached_property
     def model(self) -> SEPModel:
-        """The arrays that decide; their time-of-year curves do not depend on how a program rounds."""
+        """The arrays that decide; their time-of-year curves do not depend on how a platform rounds."""
         return replace(self.decider.model_, weights=self.weights)
 
     @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the exported model must know: its edits, and that they cost it its promise."""
+        edits = tuple(f"Edited: {edit}." for edit in edits_in(self.decider))
+        return (*edits, LOST) if self.is_lost else edits
+
+    @cached_property
     def weights(self) -> Weights:
-        """Its weights; they are there, since no other model is exported."""
+        """Its weights; models without weights are not exported."""
         weights, preparation = self.decider.model_.weights, self.decider.preparation_
         assert weights is not None
         return weights if preparation is None else _with_rounding(weights, preparation)
@@ -155,14 +167,15 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
 
 
 def are_texts(name: str, categories: Categories, target: str) -> bool:
-    """Whether the categories of a column are text, not numbers; raises TypeError if one is both, or too large."""
+    """Whether the categories of a column are text, not numbers; raises TypeError if one is ambiguous or too large."""
     known = [value for value in categories.values if value is not None]
     if not any(isinstance(value, str) for value in known):
         large = [value for value in known if isinstance(value, int) and abs(value) >= LARGEST_EXACT]
         if large:
             raise TypeError(
                 f"Column {shown(name)} has the category {shown(large[0])}; in {target}, numbers are doubles, which "
-                "skip whole numbers from 2**53 on, so two could be taken for one. Make the column text before fit."
+                "skip whole numbers from 2**53 on, so two categories could become one. Convert the column to text "
+                "before fitting."
             )
         return False
     texts = [str(value) for value in known]

@@ -30,7 +30,7 @@ class GivenRows:
     index : pandas.Index or None
         The index of the rows.
     lacking : str
-        An error message about missing columns, if only the model can tell whether it needs them; else empty.
+        An error message about missing columns that the model may or may not need; else empty.
     """
 
     rows: Any
@@ -53,7 +53,7 @@ def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
 def given_rows(model: Any, X: Any) -> GivenRows:
     """The rows of `X` with the columns that a model was fitted to, in their order.
 
-    Tables may have further columns, and lack those that training left out, which are then filled with missing values.
+    Tables may have other columns too. Columns that training left out may be absent, and are filled with missing values.
     Rows may also be one dict, one pandas Series, or a list of dicts. Anything else is returned unchanged.
 
     Raises
@@ -94,7 +94,7 @@ def with_left_out(model: Any, X: Any) -> Any:
     if needed is None:
         return X
     left_out = [name for name in missing if name not in needed]
-    # Otherwise scikit-learn's checks raise, and only about the other columns.
+    # In any other order, scikit-learn's checks raise, and name only the other columns.
     is_in_order = given == [name for name in names if name not in left_out]
     return with_columns(X, names if is_in_order else [*given, *left_out]) if left_out else X
 
@@ -113,7 +113,7 @@ def _wanted_columns(
     Raises if the model is known to need them.
     """
     by = group_columns(model)
-    # Without its column a group is unknown; with a column of missing values it would be a group of its own.
+    # Without the column, groups are unknown; a column of missing values would be a group of its own.
     wanted = [name for name in names if name in given or name not in by]
     wanted += [name for name in by if name in given and name not in names]
     missing = [name for name in names if name not in given]
@@ -150,7 +150,7 @@ def _holds_dicts(X: Any) -> bool:
 
 
 def _rows_of_records(model: Any, X: Any) -> GivenRows:
-    """Rows that name their values, as a DataFrame with the columns that a model was fitted to."""
+    """Dicts or a Series as a DataFrame with the columns that a model was fitted to."""
     names = fitted_names(model)
     if names is None and not hasattr(model, "n_features_in_"):
         return GivenRows(X)  # The model may take dicts or Series itself, as a DictVectorizer does.
@@ -170,7 +170,7 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
 
 
 def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:
-    """The error message about the first row that lacks something."""
+    """The error message about the first row that lacks a column."""
     i, row = next((i, row) for i, row in enumerate(records) if any(name not in row for name in lacking))
     absent = [name for name in lacking if name not in row]
     return _complaint(absent, names, row, f"In row {i} there" if len(records) > 1 else "There")
@@ -197,7 +197,7 @@ def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]
 
 
 def _rows_of_positions(model: Any, records: list[Mapping[Any, Any]]) -> Any:
-    """Rows for a model of unnamed columns, which reasons call x0, x1 and so on."""
+    """Rows for a model fitted to unnamed columns, which are called x0, x1 and so on."""
     names = [f"x{j}" for j in range(model.n_features_in_)]
     if not all(name in record for record in records for name in names):
         raise ValueError(

@@ -10,7 +10,7 @@ from sepc.estimators.trusted.decisions import TrustedDecisions
 
 
 def partition_behind(decisions: Decisions) -> SEPDecisions | None:
-    """The same rows as decided by the one partition that defines the regions; None if there is none, or several.
+    """The decisions of the one partition that defines the regions; None if there is none, or several.
 
     It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
     `TrustedClassifier`, or the one that was repaired.

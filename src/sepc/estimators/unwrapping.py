@@ -118,7 +118,7 @@ def layers(model: Any) -> Iterator[Unwrapped]:
 
 
 def region_layers(model: Any) -> Iterator[Unwrapped]:
-    """The same down to the partition that has the regions; a `TrustedClassifier` has it alongside the classifier."""
+    """`layers` down to the partition with the regions, which a `TrustedClassifier` has beside its classifier."""
     layer = unwrap(model)
     yield layer
     for holder in ("partition_", "estimator_"):
@@ -154,14 +154,14 @@ def fitted_names(model: Any) -> list[str] | None:
 
 
 def group_columns(model: Any) -> tuple[Any, ...]:
-    """The columns that define groups of promises, as names or positions; they need not be features."""
+    """The columns that define groups with their own promises, as names or positions; they need not be features."""
     unwrapped = unwrap(model)
     groups = None if unwrapped.before else getattr(unwrapped.classifier, "groups_", None)
     return () if groups is None else groups.by
 
 
 def needed_columns(model: Any) -> set[str] | None:
-    """Names of the columns that a model reads; None if other libraries read some, so that only trying can tell.
+    """Names of the columns that a model reads; None if that is unknown, because other libraries read some.
 
     Other columns, such as ids, were left out by `fit`.
     """

@@ -15,7 +15,7 @@ from sepc.estimators.base import D, DecidingClassifier
 
 
 class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
-    """A wrapper around `estimator`, which takes missing values if `estimator` does."""
+    """A wrapper around `estimator`; it accepts missing values if `estimator` does."""
 
     estimator: Any
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# The most symbolic links to follow; the kernel follows no more either.
+# The most symbolic links to follow, as on Linux.
 MOST_LINKS = 40
 
-# Errors of folders that cannot be opened or synced: not readable, or on a file system without support.
+# Errors of folders that cannot be synced: not readable, or on a file system that does not support it.
 NOT_OFFERED = (errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
@@ -100,7 +100,7 @@ def _synchronise(path: str, flags: int) -> None:
 
 
 def _synchronise_folder(folder: str) -> None:
-    """Sync the new name to disk; Windows offers no way to, and does so by itself."""
+    """Sync the new name to disk; Windows has no call for this, and does it by itself."""
     if os.name == "nt":
         return
     try:

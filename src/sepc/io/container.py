@@ -1,7 +1,7 @@
 """The outermost layer of a model file: named arrays and one JSON document, with a digest over both.
 
-It is a safetensors file. Its metadata has a single entry, "sepc", since safetensors writes multiple ones in random
-order.
+It is a safetensors file. Its metadata has a single entry, "sepc", because safetensors writes several
+entries in random order.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def encode(arrays: Mapping[str, NDArray[Any]], content: Mapping[str, Any]) -> by
         length = struct.unpack("<Q", data[:8])[0]
         if length <= MOST_HEADER_BYTES and _n_parts(data[8 : 8 + length].decode("latin-1")) <= MOST_PARTS:
             return data
-    raise ValueError("This is too large to save: it has too many parts, such as strata; save them one by one.")
+    raise ValueError("The model is too large to save: it has too many parts, such as strata; save them one by one.")
 
 
 def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
-    """Decode the arrays and content of a file, with all checks that do not depend on the kind of model."""
+    """Decode the arrays and content of a file; makes all checks that do not depend on the kind of model."""
     text = _document_text(data)
     document = _parse(text)
     if not isinstance(document, dict) or set(document) != {"content", "format", "sha256"}:
@@ -64,7 +64,7 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
         remedy = "Upgrade sepc." if number > FORMAT else "Fit and save it again."
         raise FormatError(f"The file has format {number}; this version reads {FORMAT}. {remedy}")
     if canonical(document) != text or not isinstance(document["content"], dict):
-        raise FormatError("The file's description is not written as sepc writes it.")
+        raise FormatError("The file's description is not in the form that sepc writes.")
     try:
         arrays = parse_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
@@ -75,7 +75,7 @@ def decode(data: bytes) -> tuple[Arrays, dict[str, Any]]:
 
 
 def read_bytes(path: str | bytes | os.PathLike[str]) -> bytes:
-    """Read the whole file, if its header and size are plausible."""
+    """Read the whole file; raises a `FormatError` if its size or the length of its header is implausible."""
     kind = os.stat(path).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         # Reading from a pipe could block forever.
@@ -121,7 +121,7 @@ def _document_text(data: bytes) -> str:
 
 def _check_header_length(length: int, size: int) -> None:
     if length > min(size - 8, MOST_HEADER_BYTES):
-        raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes, but the file has {size:,}.")
+        raise FormatError(f"This is not a sepc model: its header claims {length:,} bytes, of {size:,} in the file.")
 
 
 def _parse(text: str) -> Any:
@@ -141,7 +141,7 @@ def _parse(text: str) -> Any:
 
 
 def _n_parts(text: str) -> int:
-    """An upper bound on the number of values in the JSON."""
+    """The number of commas and opening brackets, a bound on the number of values inside the JSON."""
     return sum(text.count(sign) for sign in ",[{")
 
 

@@ -1,4 +1,4 @@
-"""What a model file stores for every estimator: its parameters, and the number and names of its features."""
+"""What a model file stores for every estimator: parameters, number and names of features, and how it was made."""
 
 from __future__ import annotations
 
@@ -8,21 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.io.reader import Reader
+from sepc.io.records import record_from, record_to_node
 from sepc.io.values import are_among, parameters_from, parameters_to_node
-from sepc.io.writer import Node
+from sepc.io.writer import Node, Writer
+from sepc.model.provenance import Provenance
 
 Estimator = TypeVar("Estimator")
 
 
 def fields_to_node(estimator: Any, *, without: tuple[str, ...] = ()) -> Node:
-    """Write the parameters, except those in `without`, and the number and names of the features."""
+    """Write the parameters, except those in `without`, the number and names of the features, and how it was made."""
     parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in without}
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "parameters": parameters_to_node(parameters),
         "feature_names_in": None if names is None else [str(name) for name in names],
         "n_features_in": int(estimator.n_features_in_),
+        **_provenance_to_node(getattr(estimator, "provenance_", None)),
     }
+
+
+def _provenance_to_node(provenance: Provenance | None) -> Node:
+    """Nothing without provenance, so that files of 0.1.0 stay the same when they are saved again."""
+    return {} if provenance is None else {"provenance": record_to_node(provenance, Writer())}
 
 
 def check_inner(inner: Any, reader: Reader, n_features: int, classes: NDArray[Any], *, all_classes: bool) -> None:
@@ -35,7 +43,7 @@ def check_inner(inner: Any, reader: Reader, n_features: int, classes: NDArray[An
 
 
 def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:
-    """Set the parameters and features that were read on a new estimator."""
+    """Set the parameters, the features and the provenance that were read on a new estimator."""
     estimator: Any = fresh
     estimator.set_params(**parameters_from(reader.part("parameters"), set(estimator.get_params(deep=False))))
     try:
@@ -48,4 +56,6 @@ def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:
         if len(names) != estimator.n_features_in_:
             raise reader.wrong("has a number of feature names that does not match its features")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    has_one = reader.has("provenance")
+    estimator.provenance_ = record_from(Provenance, reader.part("provenance")) if has_one else None
     return fresh

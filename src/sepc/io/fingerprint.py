@@ -1,4 +1,4 @@
-"""Models of other libraries: not written to the file, but recognised when passed to `load`."""
+"""Models of other libraries, which are not written to the file but recognised when passed to `load`."""
 
 from __future__ import annotations
 

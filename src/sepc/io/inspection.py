@@ -1,4 +1,4 @@
-"""Describe a model file in a few lines, whatever its description contains."""
+"""Describe a model file in a few lines, even if entries of its JSON are missing or have unexpected types."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.history import ModelHistory, edits_in_words
 from sepc.io.values import name_now
 from sepc.io.writer import Node
 from sepc.wording import name_of
 
-# The most classes and features to name, and the most parameters; no estimator has more.
+# The most classes and features to name, and the most parameters; no estimator has more parameters.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
+LOST_PROMISE = "no promise holds: the model was edited after it was made"
 
 Facts = Iterator[tuple[int, str, str]]
 
@@ -31,6 +33,8 @@ class Inspection(ShownAsCard):
         The JSON description of the model. Nothing in it has been checked.
     n_arrays, n_bytes : int
         Number of arrays, and their total size.
+    history : ModelHistory
+        How the model was made, step by step; prints as text.
     """
 
     format: int
@@ -38,6 +42,7 @@ class Inspection(ShownAsCard):
     model: Node
     n_arrays: int
     n_bytes: int
+    history: ModelHistory
 
     def __str__(self) -> str:
         head = f"{_kind_of(self.model)}, format {self.format}, written by {name_of(self.library)}"
@@ -66,12 +71,29 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     parameters = _part(node, "parameters")
     kept = (f"{name_now(name)}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
+    for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
+        yield n_deep, f"edit {i}", edit
+    if node.get("lost_promise") == LOST_PROMISE:
+        yield n_deep, "promise", LOST_PROMISE
     if lost := _part(parameters, "lost"):
         yield n_deep, "parameters not saved", _some(map(name_now, lost), MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
         yield from _facts(ours, n_deep + 1)
+
+
+def without_lost_promises(node: Any) -> Any:
+    """The description of a model without the promises that edits made void, so that none is taken for one that holds.
+
+    A model inside is described in the same way.
+    """
+    if not isinstance(node, dict):
+        return node
+    held = _part(node, "estimator")
+    inside = {"estimator": {**held, "ours": without_lost_promises(held["ours"])}} if "ours" in held else {}
+    lost = {"lost_promise": LOST_PROMISE} if isinstance(node.get("lost_promise"), dict) else {}
+    return node | inside | lost
 
 
 def _part(node: Node, name: str) -> Node:

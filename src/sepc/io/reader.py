@@ -14,10 +14,10 @@ from sepc._typing import FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.records import MOST
 
-# Larger integers may not be exact as doubles.
+# Numbers from here on are rejected: a larger integer may overflow a double.
 HUGE = 10**300
 
-# Bytes that labels may take in memory beyond twice the size of the arrays: each takes as many as the longest.
+# Memory that text labels may take beyond twice the size of the arrays; each label takes as much as the longest.
 SPARE_BYTES = 16 * 2**20
 
 
@@ -98,7 +98,7 @@ class Reader:
         return tuple(values)
 
     def floats(self, name: str, *shape: int | None, low: float = -math.inf, high: float = math.inf) -> FloatArray:
-        """An array of finite doubles within bounds, both included."""
+        """An array of finite doubles from `low` to `high`."""
         array = self.array(name, np.float64, shape)
         self.check_entries(name, array, low, high)
         return array
@@ -110,7 +110,7 @@ class Reader:
         return array
 
     def check_entries(self, name: str, array: NDArray[Any], low: float, high: float, *, is_count: bool = False) -> None:
-        """Raise unless all entries are finite and within bounds and, for numbers of rows, their sum is possible."""
+        """Raise unless all entries are finite and within bounds, and numbers of rows add up to less than `MOST`."""
         if array.dtype == np.bool_:
             if array.size and array.view(np.uint8).max() > 1:
                 raise FormatError(f"{self._where(name)} contains bytes that are not booleans.")
@@ -123,13 +123,13 @@ class Reader:
             raise FormatError(f"{self._where(name)} counts more rows than there can be.")
 
     def take(self, n_bytes: int) -> None:
-        """Raise if the next allocation needs more memory than a file of this size may."""
+        """Deduct an allocation from the allowance; raise if nothing is left of it."""
         self.allowance.left -= n_bytes
         if self.allowance.left < 0:
             raise self.wrong("expands to much more data than the file contains")
 
     def wrong(self, what: str) -> FormatError:
-        """The error for a part that is inconsistent; `what` completes the sentence "The part ..."."""
+        """The error for an inconsistent part; `what` completes the sentence "The part ..."."""
         return FormatError(f"The part {self.path or 'of the model'!s} {what}.")
 
     def has_array(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Write records and read them back, by their declarations."""
+"""Write and read records, as their fields declare."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from sepc.records import (
     Number,
     Part,
     Parts,
+    Simple,
     Text,
     Texts,
     Whole,
@@ -49,6 +50,8 @@ def record_to_node(record: Any, writer: Writer) -> Node:
                 node[name] = list(value)
             case Lists(shape):
                 node[name] = _in_lists(value, len(shape))
+            case Simple():
+                node[name] = simple_value(value)
             case Parts():
                 node[name] = [record_to_node(each, writer.under(f"{name}/{i}")) for i, each in enumerate(value)]
             case Part(has_node=False):
@@ -119,6 +122,10 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
             return _check_size(reader.texts(name), size, name, reader, sizes)
         case Lists(shape):
             return _in_tuples(reader.value(name, list), shape, name, reader, sizes)
+        case Simple():
+            if not isinstance(reader.node, dict) or name not in reader.node:
+                raise reader.wrong(f"has no {name}")
+            return read_simple_value(reader.node[name], reader)
         case Number(low, high, or_infinite):
             return math.inf if or_infinite and not reader.has(name) else reader.number(name, low, high)
         case Whole(low, below):
@@ -127,11 +134,11 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
             return reader.value(name, bool)
         case Text(among):
             return reader.text(name, among)
-    raise TypeError(f"{name} is declared in an unknown way.")
+    raise TypeError(f"{name} has an unknown declaration.")
 
 
 def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Read an array; a letter not yet known becomes the size of its axis."""
+    """Read an array; a letter without a size gets the size of its axis."""
     if declaration.may_lack and not reader.has_array(name):
         return np.zeros((0,) * len(declaration.shape), dtype=declaration.type)
     array = reader.array(name, declaration.type, tuple(_size(axis, sizes) for axis in declaration.shape))
@@ -144,18 +151,18 @@ def _array(declaration: Array, name: str, reader: Reader, sizes: dict[str, int])
 
 
 def _size(axis: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of an axis; None if its letter is not yet known."""
+    """The size of an axis; None if its letter has no size yet."""
     terms = [int(term) if term.isdigit() else sizes.get(term) for term in axis.split("+")]
     return None if None in terms else sum(term for term in terms if term is not None)
 
 
 def _check_size(values: Sized, size: str, name: str, reader: Reader, sizes: dict[str, int]) -> Any:
-    """Return the values if there are as many as this size; a size not yet known becomes their number."""
+    """Return the values if their number is this size, else raise; a letter without a size gets their number."""
     known = _size(size, sizes)
     if known is None:
         sizes[size] = len(values)
     elif known != len(values):
-        raise reader.wrong(f"has in {name} a list of length {len(values):,} instead of {known:,}")
+        raise reader.wrong(f"has a list of length {len(values):,} instead of {known:,} in {name}")
     return values
 
 
@@ -167,7 +174,7 @@ def _in_tuples(node: Any, shape: tuple[str, ...], name: str, reader: Reader, siz
     if not shape:
         return read_simple_value(node, reader)
     if not isinstance(node, list):
-        raise reader.wrong(f"has in {name} a value that is not a list")
+        raise reader.wrong(f"has a value that is not a list in {name}")
     return tuple(
         _in_tuples(entry, shape[1:], name, reader, sizes) for entry in _check_size(node, shape[0], name, reader, sizes)
     )

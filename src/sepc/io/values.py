@@ -17,17 +17,17 @@ WHOLE_TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8")
 PLAIN_TYPES = ("|b1", *WHOLE_TYPES, "<f4", "<f8")
 SIMPLE = (bool, int, float, str)
 
-# In NumPy, every text label takes as much memory as the longest, for each row decided on.
+# In a NumPy array of predictions, every text label takes as much memory as the longest.
 LONGEST_LABEL = 1_000
 
 LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
 
-# Parameters that files know by the name of 0.1.0, so that its files are read and files stay the same.
+# Parameters renamed since 0.1.0; files keep the old name, so that files of all versions can be read.
 IN_FILES = {"force_features": "keep"}
 
 
 def labels_to_node(labels: NDArray[Any]) -> Node:
-    """Labels with their type: numbers, booleans, strings, or a mixture of these as objects."""
+    """Labels with their type: numbers, booleans, strings, or objects for a mixture."""
     kind = labels.dtype.str if labels.dtype.byteorder != ">" else labels.dtype.newbyteorder("<").str
     if kind in PLAIN_TYPES:
         return {"type": kind, "values": labels.tolist()}
@@ -65,7 +65,7 @@ def labels_from(reader: Reader) -> NDArray[Any]:
 
 
 def are_text(labels: NDArray[Any]) -> bool:
-    """Whether labels are strings; strings cannot be compared with numbers."""
+    """Whether labels are strings, judging by the first; strings cannot be compared with numbers."""
     return isinstance(labels.tolist()[0], str)
 
 
@@ -108,7 +108,7 @@ def _parameter_to_node(value: Any) -> Any:
 
 
 def _parameter_from(node: Any) -> Any:
-    """The parameter that was written, or the node itself if it is of a kind that is never written."""
+    """The parameter that was written; the node itself if it is not a mapping."""
     if not isinstance(node, dict) or set(node) != {"of", "to"}:
         return node
     keys, values = node.values()
@@ -132,10 +132,10 @@ def read_simple_value(value: Any, reader: Reader) -> Any:
 
 
 def _is_label(value: Any) -> bool:
-    """Whether this is a boolean, a finite number or a string, and neither too large nor too long."""
+    """Whether this is a boolean, a finite number of at most 64 bits or a string that is not too long."""
     if isinstance(value, str):
         return len(value) <= LONGEST_LABEL
     if isinstance(value, int):
-        # Larger integers can be chosen such that their hashes are equal, which makes dictionaries slow.
+        # Larger integers could be chosen to have equal hashes, which makes dictionaries slow.
         return -(2**63) <= value < 2**64
     return isinstance(value, float) and math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Capped hulls: combinations of rows in which no row weighs more than ``1 / cap``; arrays only.
+"""Capped (reduced) convex hulls of arrays: combinations of rows with weights of at most ``1 / cap``.
 
 Their support point is the mean of the `cap` rows with the smallest projections on a direction.
 """
@@ -29,7 +29,7 @@ class _Band(NamedTuple):
 
 
 class CappedHull:
-    """Combinations of rows in which no row weighs more than ``1 / cap``, with a fast, exact support point.
+    """Combinations of rows with weights of at most ``1 / cap``, with a fast, exact support point.
 
     Successive directions differ little, so most rows stay on their side of the threshold. The hull remembers a *band*
     of rows that could cross it and sums the others once; where the band is no longer valid it evaluates all rows again.
@@ -57,7 +57,7 @@ class CappedHull:
         self._per_reach: FloatArray | None = None
 
     def shift(self, by: FloatArray) -> CappedHull:
-        """Move the whole hull; thresholds stay."""
+        """Move the whole hull; thresholds are not changed."""
         return CappedHull(self.columns, self.n_pick, self.cap, self.certain_sum + self.cap * by)
 
     def support(self, direction: FloatArray) -> Support:

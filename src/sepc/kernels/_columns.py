@@ -23,34 +23,34 @@ class Columns(Protocol):
         """Numbers of rows and columns."""
 
     def scores(self, coefficients: Floats) -> Floats:
-        """The matrix times coefficients of shape (k, columns), of shape (k, n)."""
+        """Products of the rows with coefficients of shape (k, columns); the result has shape (k, n)."""
 
     def sums(self, slopes: Floats) -> Floats:
-        """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
+        """Products of the columns with slopes of shape (k, n); the result has shape (k, columns)."""
 
     def gram(self, part: Indices, weights: Floats) -> Floats:
         """Weighted products of columns, summed over the rows of `part`, of shape (columns, columns)."""
 
     def row_squares(self, weights: FloatArray) -> FloatArray:
-        """The squares of each row, summed with a weight for each column."""
+        """The sum of squares of each row, with a weight for each column."""
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each column, with a weight for each row."""
 
     def standardise(self, center: FloatArray, scale: FloatArray) -> Self:
-        """Every column minus its center, times its scale, and a last column that is the last scale."""
+        """Every column minus its center, times its scale, and a last column filled with the last scale."""
 
     def sizes(self) -> Self:
         """The absolute values of all entries."""
 
     def is_finite(self) -> bool:
-        """Whether all entries are numbers."""
+        """Whether all entries are finite."""
 
     def astype(self, dtype: type) -> Self:
-        """The same in another precision."""
+        """The same matrix in another precision."""
 
     def to_array(self) -> FloatArray:
-        """The matrix itself."""
+        """The matrix as an array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,11 @@ class DenseColumns:
         return n, m
 
     def scores(self, coefficients: Floats) -> Floats:
-        """The matrix times coefficients of shape (k, columns), of shape (k, n)."""
+        """Products of the rows with coefficients of shape (k, columns); the result has shape (k, n)."""
         return np.asarray(coefficients @ self.array.T)
 
     def sums(self, slopes: Floats) -> Floats:
-        """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
+        """Products of the columns with slopes of shape (k, n); the result has shape (k, columns)."""
         return np.asarray(slopes @ self.array)
 
     def gram(self, part: Indices, weights: Floats) -> Floats:
@@ -79,7 +79,7 @@ class DenseColumns:
         return np.asarray(weighted.T @ weighted)
 
     def row_squares(self, weights: FloatArray) -> FloatArray:
-        """The squares of each row, summed with a weight for each column."""
+        """The sum of squares of each row, with a weight for each column."""
         return np.asarray(self.array**2 @ weights)
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -87,7 +87,7 @@ class DenseColumns:
         return moments_of(self.array, weights)
 
     def standardise(self, center: FloatArray, scale: FloatArray) -> DenseColumns:
-        """Every column minus its center, times its scale, and a last column that is the last scale."""
+        """Every column minus its center, times its scale, and a last column filled with the last scale."""
         return DenseColumns(standardise_array(self.array, center, scale))
 
     def sizes(self) -> DenseColumns:
@@ -95,15 +95,15 @@ class DenseColumns:
         return DenseColumns(np.abs(self.array))
 
     def is_finite(self) -> bool:
-        """Whether all entries are numbers."""
+        """Whether all entries are finite."""
         return bool(np.isfinite(self.array).all())
 
     def astype(self, dtype: type) -> DenseColumns:
-        """The same in another precision."""
+        """The same matrix in another precision."""
         return DenseColumns(self.array.astype(dtype, copy=False))
 
     def to_array(self) -> FloatArray:
-        """The matrix itself."""
+        """The matrix as an array."""
         return self.array
 
 
@@ -116,7 +116,7 @@ def moments_of(array: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
 
 
 def standardise_array(array: FloatArray, center: FloatArray, scale: FloatArray) -> FloatArray:
-    """Every column minus its center, times its scale, and a last column that is the last scale."""
+    """Every column minus its center, times its scale, and a last column filled with the last scale."""
     n, m = array.shape
     moved = np.empty((n, m + 1))
     np.subtract(array, center, out=moved[:, :m])

@@ -48,7 +48,7 @@ class CoreSolution:
 
 
 class RefusedError(Exception):
-    """The caller has seen enough of the ellipsoid to reject it."""
+    """`is_refused` returned True, so the ellipsoid was not computed."""
 
 
 def enclose_whitened(
@@ -59,12 +59,12 @@ def enclose_whitened(
 ) -> CoreSolution:
     """Smallest ellipsoid of the rows of `Z`, which have covariance near the identity.
 
-    Every round solves the dual on a working set and then asks which rows lie outside. Most rows are certified inside
-    by their distance from an earlier ellipsoid, without being evaluated again. Raises `FlatRowsError` if the rows do
-    not span all `r` dimensions.
+    Every round solves the dual on a working set and then finds the rows that lie outside. Most rows are certified to
+    lie inside by their distance from an earlier ellipsoid, without being evaluated again. Raises `FlatRowsError` if the
+    rows do not span all `r` dimensions.
 
-    Before the last round `is_refused` is called with the center and factor of an ellipsoid certified to lie inside the
-    smallest one; if it returns True, the search ends with `RefusedError`.
+    In all rounds but the last, `is_refused` is called with the center and factor of an ellipsoid certified to lie
+    inside the smallest one; if it returns True, the search ends with `RefusedError`.
     """
     N, r = Z.shape
     if r == 0:
@@ -86,7 +86,7 @@ def enclose_whitened(
         active = work[dual.active]
         weights = dual.u / dual.u.sum()
         center, factor = _moments(Z[active], weights)
-        screen, excess, far = screen.look_beyond(center, factor, work, n_most=3 * (r + 1))
+        screen, excess, far = screen.find_outside(center, factor, work, n_most=3 * (r + 1))
         excess = max(excess, dual.delta * (r + 1) / r)
         if best is None or excess < best.excess:
             best = CoreSolution(active, weights, center, factor, excess, n_rounds)
@@ -175,7 +175,7 @@ class Screen:
         r = rows.shape[1]
         return cls(rows, np.zeros(r), np.eye(r), np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
-    def look_beyond(
+    def find_outside(
         self, center: FloatArray, factor: FloatArray, work: IntArray, n_most: int
     ) -> tuple[Screen, float, IntArray]:
         """The screen to use next, the largest excess over the new ellipsoid, and the worst rows not yet in `work`."""

@@ -15,23 +15,24 @@ from sepc.points.reductions import Moments, Spread
 from sepc.shapes.ellipsoid import Ellipsoid
 
 EPS = float(np.finfo(np.float64).eps)
-# A column varies if its deviation exceeds the rounding of its own values.
+# A column varies if its standard deviation exceeds the rounding of its own values.
 CONSTANT = 8.0 * EPS
 # Below this ratio of eigenvalues, a covariance is too inexact to distinguish a thin direction from a flat one; the rows
 # are then transformed and measured again.
 TRUSTED_RATIO = 1e-10
 # Eigenvalues are clamped here before the second measurement, so that rounding noise is not amplified to size one.
 CLAMPED_RATIO = 1e-13
-MAX_LOOKS = 3
+MAX_MEASUREMENTS = 3
 # A direction is flat if its deviation is below this share of the largest: the rounding noise of a collinear column is
 # near 1e-10, and a threshold of 1e-11 was seen to enclose the noise.
 FLAT = 1e-8
 # No semi-axis is shorter than this share of the longest, in units of each column's deviation.
 THICKNESS = 1e-6
-# If no feature varies, the unit is its value; a smaller unit leaves no room for a thickness whose inverse is finite.
+# If no feature varies, each feature's unit is its value, but at least this: the inverse of a smaller thickness would
+# overflow.
 SHORTEST_UNIT = 1e-290
-# A flat direction is this many times thicker than the rounding of the rows and of the centre: what that adds to a
-# squared radius then stays below 1e-11.
+# A flat direction is this many times thicker than the rounding of the rows and of the centre, so that rounding adds
+# less than 1e-11 to a squared radius.
 NOISE_MARGIN = 3e5
 
 
@@ -84,10 +85,10 @@ class WhiteningFrame:
     def restore(
         self, white: CoreSolution, flat_range: tuple[FloatArray, FloatArray], unit: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Centre and root, in the features, of the whitened ellipsoid `white`, made thin in flat directions.
+        """Centre and root, in the original features, of the whitened ellipsoid `white`, made thin in flat directions.
 
-        No semi-axis is shorter than `THICKNESS`, in units of `unit` for each feature or, without it, of the rows' own
-        deviation and the longest semi-axis.
+        No semi-axis is shorter than `THICKNESS` in units of `unit`; if that is None, `THICKNESS` is relative to the
+        longest semi-axis, in units of the rows' own standard deviations.
         """
         thick, thin = self.directions[:, : self.rank] * self.deviations, self.directions[:, self.rank :]
         half = 0.5 * (flat_range[1] - flat_range[0])
@@ -160,7 +161,7 @@ def _accurate_factor(
     """
     to_unit = np.eye(len(unit))[:, varies] / unit[:, None]
     factor = np.eye(len(values))
-    for _ in range(MAX_LOOKS):
+    for _ in range(MAX_MEASUREMENTS):
         factor = np.sqrt(np.maximum(values, CLAMPED_RATIO * values[-1]))[:, None] * (vectors.T @ factor)
         if values[0] > TRUSTED_RATIO * values[-1]:
             break

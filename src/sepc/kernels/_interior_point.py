@@ -33,8 +33,8 @@ def maximize_logdet(Q: FloatArray, start: DualPoint | None, target: float) -> Du
     """Minimise ``-logdet(sum u q q') + sum u`` over ``u >= 0`` for the rows `q` of `Q`.
 
     At the optimum ``g_i = q_i' M^-1 q_i <= 1`` with equality where ``u_i > 0``, and ``sum u = n``. The step is
-    Mehrotra's predictor and corrector on the complementarity ``u t = 0``, ``t = 1 - g``. Rows that provably carry no
-    weight at the optimum (Harman & Pronzato 2007) leave the problem as soon as they are recognised.
+    Mehrotra's predictor and corrector on the complementarity ``u t = 0``, ``t = 1 - g``. Rows that provably have no
+    weight at the optimum (Harman & Pronzato 2007) are removed as soon as they are found.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def spans(rows: FloatArray) -> bool:
 
 
 def warm_start(Q: FloatArray, u: FloatArray, violation: float) -> DualPoint:
-    """Lift the weights `u` of an earlier solution (zero for new rows) into the interior of the new problem."""
+    """Move the weights `u` of an earlier solution (zero for new rows) into the interior of the new problem."""
     kappa = min(0.1, max(violation, 1e-12))
     _, g = _leverages(Q, u)
     top = g.max()

@@ -1,7 +1,7 @@
-"""The point of a convex hull nearest to a target, by Wolfe's minimum-norm-point algorithm; arrays only.
+"""The point of a convex hull nearest to a target, by Wolfe's minimum-norm-point algorithm.
 
-Wolfe (1976) keeps a corral, a few points of the hull and their weights. All it asks of the hull is its support point,
-the point farthest in the direction opposite to a given one.
+Wolfe (1976) keeps a corral, a few points of the hull and their weights. The algorithm uses only the hull's support
+point, the point farthest in the direction opposite to a given one.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def min_norm_point(
         offset = point - target
         norm = length(offset)
         if norm**2 <= MEETING * size**2:
-            # The true offset is at most as long as this one, at an angle that is not obtuse, so they differ by less.
+            # The true offset is no longer, and at an angle that is not obtuse, so the two differ by at most `norm`.
             return MinNorm(corral, offset, norm**2, size, n_iterations - 1)
         direction = offset / norm
         new_point = support(direction).point

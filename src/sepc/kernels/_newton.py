@@ -29,7 +29,7 @@ PATIENCE, MOVED = 8, 0.3
 # and as long as the trace of what they would add is at most this many times the penalty. Half to three quarters of the
 # rows can go, at the cost of one more iteration in 14.
 SPARED, SPARED_PENALTIES = 0.05, 50.0
-# Of the rest, ordered by curvature, it uses every m-th row, with m chosen to keep this many rows per column.
+# Of the rest, ordered by curvature, a factor uses every m-th row, with m chosen to keep this many rows per column.
 ROWS_A_COLUMN = 4
 # No direction should need this many iterations; one that does is still a descent direction.
 MAX_ITERATIONS = 300
@@ -220,7 +220,7 @@ class ConvexLoss(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Coefficients of shape (k, columns), the number of rounds, and roughly how far another would move a score."""
+    """Coefficients, of shape (k, columns), their scores, the rounds taken, and how far another would move scores."""
 
     coefficients: FloatArray
     scores: FloatArray
@@ -277,7 +277,7 @@ def _share(
     change: FloatArray,
     slope: float,
 ) -> float:
-    """How much of a step to take."""
+    """The share of a step to take."""
 
     def objective(share: float) -> float:
         penalised = linear.penalty * (coefficients + share * direction) ** 2

@@ -2,7 +2,7 @@
 
 A set too large to gather is read in passes. A sample gives a first direction; one pass then collects the *band* of rows
 that could cross the threshold near that direction, and sums the rest. On the band the solver is exact as long as its
-direction stays where the band is valid, which is checked at the end; if it has left, the next band is read there.
+direction stays where the band is valid, which is checked at the end; if it has not, the next band is read around it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_EXACT_ITERATIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class HullProjection:
-    """The search for the point nearest to `target` among combinations of rows that weigh at most ``1 / cap`` each.
+    """The search for the point nearest to `target` among combinations of rows with weights of at most ``1 / cap``.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class HullProjection:
 class _Aim:
     """Where the next band should lie and how wide it may be, judged by a sample.
 
-    `rank` is the threshold's place among the sample's projections; `threshold`, once a band has shown it, is better.
+    `rank` is the threshold's rank among the sample's projections, used until a band has given `threshold` itself.
     """
 
     sample: CappedHull
@@ -197,7 +197,7 @@ class _Aim:
             threshold = _at_rank(scores, round(self.rank) - 1)
         steadiness = np.abs(scores - threshold) / (lengths + slack)
         n_wanted = self.fill * self.max_rows * len(scores) / self.n_points
-        # Fewer rows of the sample than this say too little about a width: take a share of theirs.
+        # The width for fewer than 20 sample rows would be unreliable: take a share of the width for 20.
         n_kept = max(n_wanted, 20.0)
         radius = _at_rank(steadiness, int(n_kept)) * (n_wanted / n_kept)
         return Band(self.frame, direction, threshold, slack, radius, self.max_rows)

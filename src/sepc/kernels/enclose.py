@@ -26,7 +26,7 @@ from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import squared_norms
 from sepc.wording import counted
 
-# Up to this many rows are gathered once and solved as arrays; larger sets are seen through reductions only.
+# Up to this many rows are gathered once and solved as arrays; larger sets are only accessed through reductions.
 LOCAL_ROWS = 200_000
 # The first pool of a larger set: rows gathered per row that an ellipsoid can rest on (fewer cost another pass in 20
 # dimensions, more gain nothing), its smallest and largest size, and how many rows each later pass may add.
@@ -47,7 +47,7 @@ class Enclosure(ShownAsCard):
     ellipsoid : Ellipsoid
         Every row has squared radius at most 1.
     support : (m, d) array
-        The support: rows on the boundary that determine the ellipsoid.
+        Rows on the boundary that determine the ellipsoid.
     weights : (m,) array
         Their weights, summing to one. The weighted mean is the centre, and `rank` times the weighted covariance the
         shape: no ellipsoid smaller than that of these moments contains the support.
@@ -56,9 +56,9 @@ class Enclosure(ShownAsCard):
     n_rounds : int
         How many times the rows were searched for one outside.
     converged : bool
-        Whether `gap` is as small as was asked for.
+        Whether `gap` is at most `tol`.
     flat_directions : (k, d) array
-        Normals of the affine hull of the rows, in units of each feature's deviation; none if the rows span all
+        Normals of the affine hull of the rows, in units of each feature's standard deviation; none if they span all
         features. The ellipsoid is the smallest within the hull, and has a small thickness across it.
     """
 
@@ -108,6 +108,11 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     -------
     Enclosure
         The ellipsoid, the rows that support it, and the certificate.
+
+    Raises
+    ------
+    ValueError
+        If `X` is empty, or holds text, NaN or infinity, or a range that double precision cannot handle.
 
     Warns
     -----
@@ -163,7 +168,7 @@ def enclose_points(
 ) -> Enclosure:
     """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
 
-    `unit` gives, per feature, the unit for the thickness of flat sets; by default the set's own deviation.
+    `unit` gives, per feature, the unit for the thickness of flat sets; by default the set's own standard deviation.
 
     A set of at most `local_rows` rows is gathered. Of a larger one, only a pool of the outermost rows is gathered, and
     each pass over the set adds the rows that lie outside the pool's ellipsoid.
@@ -201,14 +206,14 @@ def _enclose_in(
     def is_refused_in_white(center: FloatArray, factor: FloatArray) -> bool:
         return is_refused is not None and is_refused(frame.ellipsoid(center, factor))
 
-    asks = is_refused is not None and whole and len(frame.flat_directions) == 0
+    may_refuse = is_refused is not None and whole and len(frame.flat_directions) == 0
     flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
     pool = points.gather(local_rows) if whole else _outermost_rows(points, frame, local_rows)
     n_more = min(MORE_ROWS, local_rows // 2)
     best: Enclosure | None = None
     n_rounds = 0
     for _ in range(MAX_PASSES):
-        core = enclose_whitened(frame.whiten(pool), tol, max_rounds, is_refused_in_white if asks else None)
+        core = enclose_whitened(frame.whiten(pool), tol, max_rounds, is_refused_in_white if may_refuse else None)
         n_rounds += core.n_rounds
         center, root = frame.restore(core, flat_range, unit)
         outside = points.reduce(Farthest(center, root, n_more, above=1.0 + tol))
@@ -286,9 +291,9 @@ def _gap_message(enclosure: Enclosure, tol: float, names: tuple[str, ...]) -> st
         j = int(rounding.argmax())
         return (
             f"Feature {names[j]!r} hardly varies around {enclosure.ellipsoid.center[j]:.3g}: rounding of the centre "
-            f"leaves a gap of {enclosure.gap:.0e} (asked for {tol:.0e}). Subtract a constant from it first."
+            f"leaves a gap of {enclosure.gap:.0e} (tol is {tol:.0e}). Subtract a constant from it first."
         )
     return (
-        f"enclose stopped after {enclosure.n_rounds} rounds with gap {enclosure.gap:.0e} (asked for {tol:.0e}). "
+        f"enclose stopped after {enclosure.n_rounds} rounds with gap {enclosure.gap:.0e} (tol is {tol:.0e}). "
         "Raise max_rounds or loosen tol."
     )

@@ -21,8 +21,8 @@ from sepc.kernels.softmax import Softmax, fit_softmax
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
-# The prior: a pool's penalty is this, with the strength of this many observed weights of the pool. A group's penalty is
-# that of its pool, with the strength of this many weights of the group, but at most as many as the group has.
+# The prior of a pool's penalty, and how many weights of the pool it counts as. The prior of a group's penalty is its
+# pool's penalty, and counts as this many weights of the group, but at most as many as the group has.
 PRIOR_PENALTY = 10.0
 POOL_WEIGHTS, GROUP_WEIGHTS = 3.0, 1.5
 
@@ -64,11 +64,11 @@ class Penalties(ShownOnOneLine):
         classes examined.
     change : float
         The certificate: to first order, the largest share of all effective weights that another plain round could
-        change: a penalty that grows by one percent lowers the effective number by at most one percent. Penalties
+        change, since a penalty that grows by one percent lowers the effective number by at most one percent. Penalties
         themselves need not converge: that of a useless group grows without bound.
     n_rounds : int
     converged : bool
-        Whether `change` is as small as was asked for.
+        Whether `change` is at most `tol`.
     """
 
     penalties: FloatArray
@@ -122,7 +122,7 @@ def learn_penalties(
     n, P = columns.shape
     if n_classes == 1 or P == 0:
         return Penalties.of_prior(len(pools))
-    looked_at = _classes_examined(which, n_classes)
+    examined = _classes_examined(which, n_classes)
     prior = np.clip(np.bincount(groups, minlength=len(pools)).astype(np.float64), 1.0, GROUP_WEIGHTS)
     pooled = np.full(pools.max(initial=0) + 1, PRIOR_PENALTY)
     penalties = np.full(len(pools), PRIOR_PENALTY * np.clip(START_PER_COLUMN * P / n, 1.0, MOST_TIMES))
@@ -139,9 +139,9 @@ def learn_penalties(
         scaled = columns.scale_columns(1.0 / roots)
         start = None if fit is None else replace(fit, coefficients=fit.coefficients * roots[:, np.newaxis])
         fit = fit_softmax(scaled, which, n_classes, penalty=1.0, weights=weights, tol=ROUND_TOL, start=start)
-        n_effective = _n_effective(scaled, fit, looked_at, weights, groups, len(pools))
+        n_effective = _n_effective(scaled, fit, examined, weights, groups, len(pools))
         fit = replace(fit, coefficients=fit.coefficients / roots[:, np.newaxis])
-        squares = np.bincount(groups, _squares(fit, looked_at), minlength=len(pools)).astype(np.float64)
+        squares = np.bincount(groups, _squares(fit, examined), minlength=len(pools)).astype(np.float64)
         wanted, pooled = _next_penalties(penalties, pooled, n_effective, squares, pools, prior)
         moves = np.log(_clip_to_limits(wanted) / penalties)
         change = float(n_effective @ np.abs(moves) / max(n_effective.sum(), FEWEST_EFFECTIVE))
@@ -158,16 +158,16 @@ def _round(penalties: FloatArray) -> FloatArray:
 
 
 def _classes_examined(which: IntArray, n_classes: int) -> IntArray:
-    """The classes whose effective numbers are computed; of two classes, one is enough."""
+    """The classes to count effective weights for: one of two, and of very many a selection by size."""
     if n_classes == 2:
         return np.array([1])
     by_size = np.argsort(np.bincount(which, minlength=n_classes), kind="stable")
     return np.sort(by_size[np.linspace(0, n_classes - 1, min(n_classes, MOST_CLASSES)).round().astype(np.int64)])
 
 
-def _squares(fit: Softmax, looked_at: IntArray) -> FloatArray:
+def _squares(fit: Softmax, examined: IntArray) -> FloatArray:
     """Squares of each column's weights, summed over some classes; for two classes, those of their difference."""
-    coefficients = fit.coefficients[:, looked_at]
+    coefficients = fit.coefficients[:, examined]
     if fit.coefficients.shape[1] == 2:
         coefficients = 2.0 * coefficients
     return np.asarray((coefficients**2).sum(axis=1))
@@ -193,15 +193,15 @@ def _next_penalties(
 
 
 def _prior_strength(penalties: FloatArray, around: FloatArray | float) -> FloatArray:
-    """How strongly the prior pulls: fully up to its own penalty, then less and less, faster than the rows do."""
+    """The strength of the prior: 1 up to its own penalty, beyond it decreasing, and faster than that of the rows."""
     return np.asarray(np.minimum(1.0, 2.0 * around / (around + penalties)) ** 2)
 
 
 def _n_effective(
-    columns: SteppedColumns, fit: Softmax, looked_at: IntArray, weights: FloatArray, groups: IntArray, n_groups: int
+    columns: SteppedColumns, fit: Softmax, examined: IntArray, weights: FloatArray, groups: IntArray, n_groups: int
 ) -> FloatArray:
     """The effective number of weights of each group, if the penalty of every column is one."""
-    p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[looked_at]
+    p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[examined]
     total = np.zeros(columns.shape[1])
     for curvature in weights * p * (1.0 - p):
         total += effective_degrees(columns, curvature)

@@ -1,7 +1,7 @@
 """Nearest points of two reduced convex hulls with ``D = 1 / min(N, M)``, and a certificate of their distance.
 
-No row of a reduced hull weighs more than `D`. For the smaller class this leaves a single point, its mean; what remains
-is to project this mean onto the larger class's hull.
+In a reduced hull no row has a weight above `D`. For the smaller class this leaves a single point, its mean; what
+remains is to project this mean onto the larger class's hull.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NearestPoints(ShownOnOneLine):
 def nearest_points(
     pos: PointSet, neg: PointSet, *, local_rows: int = 200_000, max_iterations: int = 2_000, seed: int = 0
 ) -> NearestPoints:
-    """Find the nearest points of two hulls in which no row weighs more than ``1 / min(N, M)``.
+    """Find the nearest points of two hulls in which no row has a weight above ``1 / min(N, M)``.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def nearest_points(
     max_iterations : int
         The most support points to compute in one solve.
     seed : int
-        For the sample. It decides how many passes are needed, not the answer.
+        Seed of the sample, which affects the number of passes but not the result.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def _exchange(nearest: NearestPoints) -> NearestPoints:
 
 
 def _mean_and_spread(points: PointSet) -> tuple[FloatArray, float]:
-    """Mean and root mean squared deviation; the largest deviation instead if squares overflow or underflow."""
+    """Mean and root mean squared deviation; the widest range of a column instead if squares overflow or underflow."""
     moments = reduce_once(points, MOMENTS)
     variance = float(np.trace(moments.scatter)) / moments.n
     if SMALLEST_SQUARE < variance < np.inf:

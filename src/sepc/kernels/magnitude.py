@@ -12,7 +12,7 @@ from sepc.points.reductions import ColumnRange, Spread
 
 # Sums of squares in this range have neither overflowed nor lost digits to underflow.
 SQUARES_FROM, SQUARES_TO = 1e-280, 1e280
-# Columns that vary by less leave no room for a thickness with a finite inverse; twice the upper limit overflows.
+# The thickness of a column that varies by less would have an infinite inverse; twice the upper limit overflows.
 RANGE_FROM, RANGE_TO = 1e-301, 8e307
 # A column that varies by less than this share of its unit is flat; its squares would be indistinguishable from zero.
 NEGLIGIBLE = 1e-140
@@ -44,14 +44,14 @@ def width(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def power_of_two(values: FloatArray) -> FloatArray:
-    """The powers of two next to positive `values`: dividing by them loses no digits."""
+    """The power of two just above each of the positive `values`: dividing by it loses no digits."""
     return np.ldexp(np.ones_like(values), np.minimum(np.frexp(values)[1], np.finfo(np.float64).maxexp - 1))
 
 
 def refuse_unworkable(
     low: FloatArray, high: FloatArray, is_unworkable: BoolArray, names: Sequence[str] | None = None
 ) -> None:
-    """Raise for the first column marked as out of range for double precision."""
+    """Raise a ValueError for the first column marked as out of range for double precision."""
     for j in np.flatnonzero(is_unworkable).tolist():
         column = f"Column {j}" if names is None else f"Feature {names[j]!r}"
         action = "Divide" if high[j] > 1.0 or low[j] < -1.0 else "Multiply"

@@ -2,8 +2,9 @@
 
 The distance is weighted Euclidean. This is an active-set method: for a given set of coordinates at their bounds, a
 singular value decomposition leaves one equation in one unknown, the multiplier of the ellipsoid; the set is changed
-until it is optimal. Whatever the solver did, the answer comes with a half-space that contains the ellipsoid: no point
-of it within the box is nearer than the bound, and if there is none, the ellipsoid and the box do not meet.
+until it is optimal. The answer comes with a proof that does not depend on the solver: a half-space that contains the
+ellipsoid. No point of the half-space within the box is nearer than the bound; if it misses the box, so does the
+ellipsoid.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MOST_STEPS = 60
 MULTIPLIERS = (1e-12, 1e24)
 # Tolerance within which a point counts as inside, and a coordinate as at its bound.
 ROUNDING = 1e-11
-# A certificate whose forces differ by more than this share is recomputed.
+# If the forces at the nearest point are out of balance by more than this share, the certificate is recomputed.
 BALANCED = 1e-9
 
 
@@ -71,7 +72,7 @@ class Projection:
     Attributes
     ----------
     point : (d,) array
-        The nearest point or, if the ellipsoid does not meet the box, the point of the box nearest in its gauge.
+        The nearest point or, if the ellipsoid does not meet the box, the point of the box with the smallest gauge.
     squared : float
         Its squared distance; infinite if the ellipsoid does not meet the box.
     proof : HalfSpace
@@ -198,7 +199,7 @@ class Projector:
 class _Found(NamedTuple):
     """Where a solver stopped: the place, the multiplier of the ellipsoid, and ``root @ (place - center)``.
 
-    The last is not computed as that difference, which would lose digits for a flat ellipsoid.
+    `outward` is not computed from that difference, which would lose digits for a flat ellipsoid.
     """
 
     place: FloatArray

@@ -82,7 +82,7 @@ def fit_softmax(
     penalty : float
         Above zero.
     weights : (n,) array, default=None
-        The weight of each row, not negative; one each if None.
+        The weight of each row, not negative; 1 for every row if None.
     tol : float, default=1e-9
         Converged once another Newton step would move no score by more than this.
     max_rounds : int, default=100
@@ -94,6 +94,11 @@ def fit_softmax(
     -------
     Softmax
         The coefficients and the certificate. There are no warnings: the caller judges the certificate.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not match, values are not finite or out of range, or a class has no row of positive weight.
 
     Examples
     --------
@@ -138,8 +143,8 @@ def _check(
     w = np.ones(len(classes)) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(given.shape) != 2 or classes.shape != given.shape[:1] or w.shape != given.shape[:1]:
         raise ValueError(
-            f"features of shape {given.shape} need a class and a weight for each row; "
-            f"classes have shape {classes.shape}, weights {w.shape}."
+            f"`features` has shape {given.shape}, `which` {classes.shape} and `weights` {w.shape}; "
+            "give (n, P), (n,) and (n,)."
         )
     F: Columns = given if isinstance(given, SteppedColumns) else DenseColumns(given)
     if not (F.is_finite() and np.isfinite(w).all()):
@@ -153,9 +158,7 @@ def _check(
     if not np.issubdtype(classes.dtype, np.integer):
         raise ValueError(f"which must hold class numbers as integers, not {classes.dtype}.")
     if len(classes) and not (classes.min() >= 0 and classes.max() < n_classes):
-        raise ValueError(
-            f"which ranges from {classes.min()} to {classes.max()}; {n_classes} classes are 0 to {n_classes - 1}."
-        )
+        raise ValueError(f"which ranges from {classes.min()} to {classes.max()}; it must be from 0 to {n_classes - 1}.")
     empty = np.flatnonzero(np.bincount(classes, weights=w, minlength=n_classes) == 0)
     if len(empty):
         raise ValueError(
@@ -166,7 +169,7 @@ def _check(
 
 
 def _standardise(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
-    """Centred columns and one for the offset; the coefficients of the features are `scale` times theirs.
+    """Centre and scale the columns, and add one for the offset; `scale` converts coefficients back to the features.
 
     With many rows, columns are scaled to similar curvature, which single precision needs. With few rows they are scaled
     so that the penalty of each is one, which `Linear` requires.

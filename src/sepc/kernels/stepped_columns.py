@@ -1,7 +1,7 @@
 """Columns of steps and of categories, stored as one place per row instead of many zeros and ones.
 
 A curve with 60 steps is 60 columns in which a row has ones up to its own step, so the step alone is enough. Products
-then cost as much as with a few columns, and products of columns are tables of how many rows share two steps.
+with vectors then cost as much as with a few columns, and Gram matrices are computed from cross-tabulations of steps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SteppedColumns:
         return len(self.dense), self.dense.shape[1] + len(self.shift)
 
     def scores(self, coefficients: Floats) -> Floats:
-        """The matrix times coefficients of shape (k, columns), of shape (k, n)."""
+        """Products of the rows with coefficients of shape (k, columns); the result has shape (k, n)."""
         stepped, plain = self._split(coefficients)
         scores: Floats = plain @ self.dense.T
         if len(self.shift):
@@ -64,7 +64,7 @@ class SteppedColumns:
         return scores
 
     def sums(self, slopes: Floats) -> Floats:
-        """Slopes of shape (k, n) times the matrix, of shape (k, columns)."""
+        """Products of the columns with slopes of shape (k, n); the result has shape (k, columns)."""
         at_places = (self._is_at.T @ np.ascontiguousarray(slopes.T)).T
         stepped = self._column_sums(at_places.astype(np.float64)) - slopes.sum(axis=1, keepdims=True) * self.shift
         return np.concatenate([(stepped * self.scale).astype(self.dense.dtype), slopes @ self.dense], axis=1)
@@ -85,7 +85,7 @@ class SteppedColumns:
         return products
 
     def row_squares(self, weights: FloatArray) -> FloatArray:
-        """The squares of each row, summed with a weight for each column."""
+        """The sum of squares of each row, with a weight for each column."""
         stepped, plain = self._split(weights[np.newaxis])
         squared = stepped * self.scale**2
         # (indicator - shift)^2 is shift^2, plus 1 - 2 shift where the indicator is one.
@@ -100,7 +100,7 @@ class SteppedColumns:
         return np.concatenate([(share - self.shift) * self.scale, center]), np.concatenate([spread, variance])
 
     def standardise(self, center: FloatArray, scale: FloatArray) -> SteppedColumns:
-        """Every column minus its center, times its scale, and a last column that is the last scale."""
+        """Every column minus its center, times its scale, and a last column filled with the last scale."""
         S = len(self.shift)
         dense = standardise_array(self.dense, center[S:], scale[S:])
         return replace(self, shift=self.shift + center[:S] / self.scale, scale=self.scale * scale[:S], dense=dense)
@@ -115,15 +115,15 @@ class SteppedColumns:
         return replace(self, dense=np.abs(self.dense), scale=np.abs(self.scale))
 
     def is_finite(self) -> bool:
-        """Whether all entries are numbers."""
+        """Whether all entries are finite."""
         return bool(np.isfinite(self.dense).all() and np.isfinite(self.scale).all())
 
     def astype(self, dtype: type) -> SteppedColumns:
-        """The same in another precision."""
+        """The same matrix in another precision."""
         return replace(self, dense=self.dense.astype(dtype, copy=False))
 
     def to_array(self) -> FloatArray:
-        """The matrix itself."""
+        """The matrix as an array."""
         steps = [
             place[:, np.newaxis] >= np.arange(1, n + 1) if climbs else place[:, np.newaxis] == np.arange(1, n + 1)
             for place, n, climbs in zip(self.places.T, self.n_columns.tolist(), self.climbs.tolist(), strict=True)

@@ -1,1 +1,1 @@
-"""A data set before any model: where its classes lie, where they overlap, and what a partition cannot separate."""
+"""A data set before any model: where its classes lie and overlap, and which rows a partition cannot separate."""

@@ -30,8 +30,7 @@ class LandscapeFigures(ShownAsCard):
     overlaps : tuple of Overlap
         Every pair of classes.
     n_partitioned : int
-        Rows that were partitioned. `n_isolated` counts among these; all other counts and shares below refer to all
-        rows.
+        Rows that were partitioned. `n_isolated` counts only these; all other counts and shares below refer to all rows.
     n_ellipsoids : int
         Ellipsoids of the partition.
     n_regions : int
@@ -47,11 +46,11 @@ class LandscapeFigures(ShownAsCard):
     mixed_share : float
         Share of the rows in regions that hold two or more labels.
     outvoted_share : float
-        Share of all rows that lie in such a region and have a different label from most rows there.
+        Share of all rows that lie in such a region and do not have its most common label.
     outside_share : float
         Share of the rows in no ellipsoid of the partition.
     n_isolated : int
-        Rows from which no ellipsoid was built.
+        Partitioned rows in places with too few rows of their label for an ellipsoid.
     """
 
     feature_names: tuple[str, ...]
@@ -94,11 +93,11 @@ class LandscapeFigures(ShownAsCard):
     def _partition_facts(self) -> tuple[tuple[str, str], ...]:
         sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
         parts = f"{counted(self.n_ellipsoids, 'ellipsoid')}, {counted(self.n_regions, 'region')}"
-        mixed = f"{percent(self.mixed_share)} of rows"
+        mixed = f"{percent(self.mixed_share)} of rows, {percent(self.outvoted_share)} with a minority label"
         n_disjoint = sum(overlap.disjoint for overlap in self.overlaps)
         return (
             ("partition", f"{parts}, fitted on {sample}"),
-            ("in mixed regions", f"{mixed}, {percent(self.outvoted_share)} outvoted" if self.n_mixed else "no row"),
+            ("in mixed regions", mixed if self.n_mixed else "no row"),
             ("in no ellipsoid", f"{percent(self.outside_share)} of rows" if self.outside_share else "no row"),
             ("disjoint classes", f"{n_disjoint:,} of {counted(len(self.overlaps), 'pair')}"),
         )

@@ -29,7 +29,7 @@ from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import SignatureCounts
 
-# A sample keeps at least this many rows of every class, or all it has: a rare class is part of the landscape.
+# A sample keeps at least this many rows of every class, or all rows of a smaller one, so that rare classes are seen.
 MIN_CLASS_ROWS = 100
 
 # Rows located at a time, to bound the memory used for rows outside all ellipsoids.
@@ -52,7 +52,7 @@ class Landscape(ShownAsCard):
         How many of the partitioned rows in an ellipsoid may have another label: a count, or a share of its own rows.
     fit_rows : int or None, default=3000
         How many rows to partition, chosen by a hash of their values, in proportion to the classes but at least 100 of
-        each, or all it has. None for all rows.
+        each class, or all rows of a smaller one. None for all rows.
     max_ellipsoids : int, default=30
         Stop each partition at this many ellipsoids; the rows left are enclosed as they are.
     small : float, default=0.05
@@ -71,9 +71,8 @@ class Landscape(ShownAsCard):
 
     Notes
     -----
-    Shares have 95 % Clopper-Pearson intervals, which account for the rows being a sample and take the partition as
-    given. Another sample gives another partition, and new rows lie outside its ellipsoids more often than the rows it
-    was fitted on.
+    Shares describe these rows and this partition. Another sample gives another partition, and new rows lie outside its
+    ellipsoids more often than the rows it was fitted on.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def class_ellipsoids(of_class: Sequence[FloatArray], unit: FloatArray) -> tuple[
 def overlaps_of(
     of_class: Sequence[FloatArray], ellipsoids: Sequence[Ellipsoid], unit: FloatArray
 ) -> tuple[Overlap, ...]:
-    """Every pair of classes, in order."""
+    """The overlap of every pair of classes, in order."""
     return tuple(_overlap(i, j, of_class, ellipsoids, unit) for i, j in combinations(range(len(of_class)), 2))
 
 

@@ -47,7 +47,7 @@ class RowsByClass:
         return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
 
     def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
-        """Draw at most about `n` rows in proportion to the classes, but at least `fewest` of each, or all it has.
+        """Draw about `n` rows in proportion to the classes, but at least `fewest` of each, or all of a smaller one.
 
         Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
         """
@@ -67,10 +67,10 @@ class RowsByClass:
 
 
 def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
-    """Check a table of finite numbers and its labels."""
+    """Check a table of finite numbers and its labels, and sort the rows by class."""
     points, names = as_points(X), feature_names(X)
     if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an in-memory array or DataFrame; X is a lazy or blocked collection.")
+        raise TypeError("Landscape needs an in-memory array or DataFrame; X is read lazily or in blocks.")
     labels = _check_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
@@ -86,7 +86,7 @@ def _check_labels(y: Any) -> NDArray[Any]:
     refuse_missing_labels(labels)
     kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
     if "str" in kinds and len(kinds) > 1:
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which have no order; convert them to one type.")
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which cannot be sorted; convert them to one.")
     check_classification_targets(labels)
     return labels
 

@@ -63,7 +63,7 @@ def _two(overlap: Overlap, summary: LandscapeFigures) -> str:
         for k, ratio in ((overlap.first, overlap.ratio_first), (overlap.second, overlap.ratio_second))
         if ratio
     ]
-    volumes = f"; the ellipsoid around these has {listed(taken)}" if taken else ""
+    volumes = f"; the ellipsoid around these rows has {listed(taken)}" if taken else ""
     return f"Their ellipsoids overlap: {_rows(overlap, summary)} lie in both{volumes}."
 
 
@@ -81,7 +81,7 @@ def _partition(summary: LandscapeFigures) -> str:
         f"{counted(summary.n_regions, 'region')}) {_mixed_regions(summary)}."
     )
     if summary.n_mixed and is_sample:
-        text += " Another sample may differ."
+        text += " Another sample may give other figures."
     if summary.outside_share:
         text += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
     return text
@@ -92,7 +92,7 @@ def _mixed_regions(summary: LandscapeFigures) -> str:
         return "has no region with more than one label"
     return (
         f"leaves {percent(summary.mixed_share)} of the rows in regions with several labels, "
-        f"where {percent(summary.outvoted_share)} of all rows are outvoted"
+        f"where {percent(summary.outvoted_share)} of all rows have a minority label"
     )
 
 

@@ -4,7 +4,16 @@ from sepc.lifecycle.auditing.audit import Audit, audit
 from sepc.lifecycle.auditing.disjuncts import Disjunct, Range
 from sepc.lifecycle.auditing.overall_test import OverallTest
 from sepc.lifecycle.auditing.region_tests import RegionTests
+from sepc.lifecycle.change_plans.checking import check_plan
+from sepc.lifecycle.change_plans.plan import ChangePlan
+from sepc.lifecycle.change_plans.plan_check import PlanCheck
+from sepc.lifecycle.change_plans.plan_lines import PlanLine
+from sepc.lifecycle.change_plans.planned_rows import row_digest
 from sepc.lifecycle.column_changes.column_change import ColumnChange
+from sepc.lifecycle.comparing.changed_rows import ChangedRows
+from sepc.lifecycle.comparing.comparison import Comparison
+from sepc.lifecycle.comparing.tallies import ChangeCounts
+from sepc.lifecycle.comparing.term_shifts import TermShift
 from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor import Monitor
@@ -21,22 +30,31 @@ __all__ = [
     "Audit",
     "BandLabels",
     "Certificate",
+    "ChangeCounts",
+    "ChangePlan",
+    "ChangedRows",
     "ColumnChange",
+    "Comparison",
     "Disjunct",
     "FeatureShift",
     "Monitor",
     "OverallTest",
     "Plan",
+    "PlanCheck",
+    "PlanLine",
     "Purpose",
     "Range",
     "RegionTests",
     "RepairResult",
     "Review",
     "ReviewQueue",
+    "TermShift",
     "audit",
+    "check_plan",
     "from_label_studio",
     "label_config",
     "query_strategy",
     "repair",
+    "row_digest",
     "to_label_studio",
 ]

@@ -61,14 +61,14 @@ def chosen_regions(decisions: Decisions, positions: IntArray) -> RowRegions | No
 
 
 def feature_names(decisions: Decisions) -> tuple[str, ...]:
-    """The features of the regions' model, named as in the table that was decided on; empty without regions."""
+    """The features of the model that defines the regions, named as in the table; empty if there are no regions."""
     partition = partition_behind(decisions)
     return () if partition is None else partition.model.feature_names
 
 
 @dataclass(frozen=True, eq=False)
 class LocatedRows:
-    """Decisions on rows, with the region of each row and its features as the regions' model sees them.
+    """Decisions on rows, with the region of each row and its features in the model that defines the regions.
 
     Features have the names of the table, also through the steps of a pipeline where these can be traced.
     """

@@ -29,7 +29,7 @@ class SharedState:
 
 
 def synchronized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let only one thread at a time into the decorated methods of an object."""
+    """Let only one thread at a time run the decorated methods of an object."""
 
     @wraps(method)
     def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:

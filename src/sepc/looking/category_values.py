@@ -42,7 +42,7 @@ def _alike_findings(name: str, counts: Counter[str]) -> list[Finding]:
     spellings = defaultdict(list)
     for value, _ in counts.most_common():
         spellings[fold_spelling(value)].append(value)
-    # Letters alone, such as a and A, may be different codes.
+    # Single letters, such as a and A, may be different codes.
     pairs = [
         f"{_with_rows(other, counts)} beside {_with_rows(usual, counts)}"
         for spelling, (usual, *others) in spellings.items()

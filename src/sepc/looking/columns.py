@@ -32,7 +32,7 @@ REMEDY = "Name them in categorical_features to take them as categories."
 def column_findings(columns: Collection[Column], *, has_names: bool = True) -> list[Finding]:
     """A finding for each column that is left out, read as another type, or in doubt.
 
-    Without names, as in an array, columns are used whatever they seem to be.
+    Columns without names, as in an array, are used whatever they seem to be.
     """
     found = [_finding(column, has_names) for column in columns]
     return [finding for finding in found if finding is not None]
@@ -55,7 +55,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
 def warn_of_columns(columns: Collection[Column], stacklevel: int) -> None:
     """Warn once of all columns that are left out, read as another type, or in doubt, if there are any.
 
-    With a `stacklevel` of 1 it points at the caller.
+    With a `stacklevel` of 1 the warning points at the caller.
     """
     words = _words(columns)
     if words:
@@ -73,7 +73,7 @@ def _words(columns: Collection[Column]) -> list[str]:
 
 
 def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str]:
-    """Which columns of text are read as numbers, dates or durations, and what to do if they are not."""
+    """Sentences on text columns that are read as numbers, dates or durations, and on what to do if that is wrong."""
     words = []
     for what in What:
         read_so = [column for column in columns if column.written is not None and column.written.what is what]
@@ -84,7 +84,7 @@ def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str
 
 
 def doubts_in_words(columns: Collection[Column]) -> list[str]:
-    """Which columns are in doubt, or have a different unit in their name than in their values, in a sentence."""
+    """One sentence on columns in doubt, or with a different unit in their name than in their values."""
     doubts = [(column.name, column.seen, column.doubt) for column in columns if column.doubt]
     doubts += [(finding.about, finding.seen, finding.advice) for finding in header_findings(columns)]
     named = listed([f"{shown(name)} ({seen}: {_lower(advice)})" for name, seen, advice in doubts], MOST_NAMES)

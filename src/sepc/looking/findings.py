@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = ("about", "seen", "what to do")
-TOLD = ("about", "seen", "matters", "advice")
+TEXTS = ("about", "seen", "matters", "advice")
 
 
 class Severity(IntEnum):
     """How much a finding matters; the worst have the lowest numbers."""
 
     WRONG = 1  # results would be wrong, or look better than they are
-    DOUBTFUL = 2  # results may be
-    HANDLED = 3  # handled, and reported
+    DOUBTFUL = 2  # results may be wrong, or look better than they are
+    HANDLED = 3  # a fit takes care of it
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as text, ready for JSON."""
-        told = {name: getattr(self, name) for name in TOLD}
-        return {**told, "severity": self.severity.name, "merges": [list(pair) for pair in self.merges]}
+        texts = {name: getattr(self, name) for name in TEXTS}
+        return {**texts, "severity": self.severity.name, "merges": [list(pair) for pair in self.merges]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
     n_rows : int
         How many rows the table has.
     n_looked_at : int
-        How many of these were looked at.
+        How many of them were examined.
     is_estimate : bool
         Whether `n_rows` is an estimate.
     """
@@ -86,7 +86,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
 
     @classmethod
     def of(cls, found: Sequence[Finding], n_rows: int, n_looked_at: int) -> Findings:
-        """Findings in order: the worst first, others as they were found."""
+        """Findings, sorted by severity with the worst first."""
         return cls(tuple(sorted(found, key=lambda finding: finding.severity)), n_rows, n_looked_at)
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
 
     def to_frame(self) -> pd.DataFrame:
         """The findings as a pandas DataFrame, a row for each."""
-        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in TOLD}
+        columns: dict[str, list[str]] = {name: [getattr(finding, name) for finding in self.all] for name in TEXTS}
         return frame_of({"severity": [finding.severity.name for finding in self.all], **columns})
 
     def merged_labels(self, y: ArrayLike) -> NDArray[Any]:
@@ -118,7 +118,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
         Parameters
         ----------
         y : array of shape (n,)
-            The labels that were looked at, or others of the same kind.
+            The labels that were examined, or others with the same spellings.
         """
         meant = dict(pair for finding in self.all for pair in finding.merges)
         labels = np.asarray(y)

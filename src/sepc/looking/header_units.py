@@ -13,7 +13,7 @@ from sepc.looking.findings import Finding, Severity
 from sepc.wording import shown
 
 IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
-# Spellings of units that people confuse; any other name in brackets, as in "price (net)", says nothing.
+# Spellings of units that people confuse; anything else in brackets, as in "price (net)", is ignored.
 SPELLINGS = {
     **{"kg": ("kg", "kilo", "kilogram"), "g": ("g", "gr", "gram"), "mg": ("mg",), "µg": ("µg", "μg", "ug", "mcg")},
     **{"lb": ("lb", "pound"), "oz": ("oz", "ounce"), "t": ("t", "ton", "tonne")},

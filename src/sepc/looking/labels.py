@@ -22,13 +22,13 @@ ABOUT = "labels"
 RARE_SHARE = 0.1
 # With more labels than this, spellings are not compared.
 MOST_COMPARED = 2_000
-# A 30 % test of fewer rows has about two of a label; even with both right, it may miss most of the label's rows.
+# A test on 30 % of the rows has about two rows of a label with fewer than this, too few to judge the label by.
 FEWEST_ROWS = 10
 # This many different whole numbers are seldom classes.
 MANY_NUMBERS = 30
 # Numbers that fill more than this share of their range are amounts rather than codes.
 FILLED_SHARE = 0.5
-# Amounts have rare values far from the middle: the rarest tenth, relative to the most frequent value.
+# Amounts have rare values: the rarest tenth have at most this share of the rows of the most frequent value.
 TAIL_SHARE = 0.1
 REMEDY = (
     "Bin them, as with pandas.cut(y, 3, labels=False), or use a regressor; if they are codes, give them as text or "
@@ -65,15 +65,15 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     labels, counts = counted_labels(y)
     if len(labels) == 0:
         return []
-    if seems := _what_else(labels, counts):
-        return [seems]
+    if finding := _not_classes(labels, counts):
+        return [finding]
     alike = misspellings(labels, counts)
     few = _few(labels, counts, {found.label for found in alike}) if has_all else []
     return [*_alike_findings(alike), *_many(labels), *few]
 
 
 def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Warn if labels look like misspellings of others, and name them; for the preparation of a fit.
+    """Warn of labels that look like misspellings of others; called by `fit`.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
 
 
 def refuse_numbers(labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Raise if labels are clearly numbers, such as measurements or ages, and not classes; same parameters."""
+    """Raise if labels are clearly numbers, such as measurements or ages, and not classes."""
     if seems := _amounts(labels, counts):
         raise ValueError(f"Unknown label type: y has {seems}, which are amounts, not classes. {REMEDY}.")
 
@@ -119,7 +119,7 @@ def misspellings(labels: Sequence[Any], counts: Sequence[int]) -> list[Misspelli
 
 
 def _meant(n_rows: dict[str, int]) -> dict[str, str]:
-    """For every spelling, the most frequent one that is a letter away and beside which it is rare, or itself."""
+    """For each spelling, the most frequent one that differs in a letter and is far more common; else itself."""
     near = defaultdict(set)
     for spelling in n_rows:
         for shorter in without_a_letter(spelling):
@@ -146,14 +146,14 @@ def counted_labels(y: ArrayLike) -> tuple[list[Any], list[int]]:
     return distinct.tolist(), n_rows.tolist()
 
 
-def _what_else(labels: list[Any], counts: list[int]) -> Finding | None:
+def _not_classes(labels: list[Any], counts: list[int]) -> Finding | None:
     """A finding if the target does not hold classes."""
     if seems := _amounts(labels, counts):
         return Finding(ABOUT, Severity.WRONG, seems, "They are amounts, and every value would be a class", REMEDY)
     if len(labels) > max(MANY_NUMBERS, sum(counts) / 2):
         seen = f"{len(labels):,} different values in {counted(sum(counts), 'row')}, such as {shown(labels[0])}"
         return Finding(
-            ABOUT, Severity.WRONG, seen, "A label that occurs once cannot be learned", "Check that it is the target"
+            ABOUT, Severity.WRONG, seen, "A label that occurs once cannot be learned", "Check that these are the labels"
         )
     return None
 
@@ -186,7 +186,7 @@ def _are_numbers(labels: Sequence[Any]) -> bool:
 
 
 def _alike_findings(found: list[Misspelling]) -> list[Finding]:
-    """A finding for every label that others look like."""
+    """A finding for each label that has probable misspellings."""
     meant = defaultdict(list)
     for one in found:
         meant[one.meant].append(one)
@@ -213,11 +213,11 @@ def _many(labels: list[Any]) -> list[Finding]:
     if len(labels) < MANY_NUMBERS or not _are_numbers(labels):
         return []
     seen = f"{len(labels):,} different numbers, from {min(labels):.6g} to {max(labels):.6g}"
-    return [Finding(ABOUT, Severity.DOUBTFUL, seen, "Each is a separate class, whatever its order", REMEDY)]
+    return [Finding(ABOUT, Severity.DOUBTFUL, seen, "Each is a separate class, and their order is ignored", REMEDY)]
 
 
 def _few(labels: list[Any], counts: list[int], but: set[str]) -> list[Finding]:
-    """A finding if labels have too few rows to test, except those in `but`, which have another finding."""
+    """A finding if labels have too few rows for a test; those in `but` have a finding already."""
     few = sorted((n, i) for i, n in enumerate(counts) if n < FEWEST_ROWS and labels[i] not in but)
     if not few:
         return []

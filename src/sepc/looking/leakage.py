@@ -1,4 +1,4 @@
-"""Features that predict the label alone, which usually means target leakage: they come from the answer."""
+"""Features that predict the label alone, which usually means target leakage."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sepc.columns.kinds import Column, Kind
 from sepc.looking.findings import Finding, Severity
 from sepc.wording import percent, shown
 
-# Rows that rules are fitted and tested on, half each: at most this many, and at least this many that are wrong
-# without a feature.
+# The most rows to fit and test rules on, half each; and the fewest test rows that the most common label must get
+# wrong.
 MOST_ROWS = 4_000
 FEWEST_WRONG = 20
 # A feature predicts the label alone if it leaves at most this share of the errors of the most common label.
@@ -50,9 +50,9 @@ def leakage_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any
     found = []
     for column in columns:
         if column.kind is not Kind.LEFT_OUT:
-            told = _predict(column.kind, read[column.name][drawn], codes, is_rule, LEFT_WRONG * n_wrong)
-            if told is not None and (told != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
-                found.append(_finding(column.name, float((told == codes[~is_rule]).mean()), len(told)))
+            predicted = _predict(column.kind, read[column.name][drawn], codes, is_rule, LEFT_WRONG * n_wrong)
+            if predicted is not None and (predicted != codes[~is_rule]).sum() <= LEFT_WRONG * n_wrong:
+                found.append(_finding(column.name, float((predicted == codes[~is_rule]).mean()), len(predicted)))
     return found
 
 
@@ -69,10 +69,7 @@ def _finding(name: str, right: float, n_rows: int) -> Finding:
 def _predict(
     kind: Kind, values: NDArray[Any], codes: IntArray, is_rule: BoolArray, most_wrong: float
 ) -> IntArray | None:
-    """The labels that a rule of one feature predicts for the rows that it was not fitted on.
-
-    None if more than `most_wrong` of them are sure to be wrong.
-    """
+    """The labels that a rule of one feature predicts for test rows; None if more than `most_wrong` must be wrong."""
     if kind is Kind.CATEGORY:
         return _by_category([category(value) for value in values], codes, is_rule)
     numbers = values
@@ -82,7 +79,7 @@ def _predict(
     leaves = 2 * (int(codes.max()) + 1)
     if _fewest_wrong(rows[~is_rule, 0], codes[~is_rule], leaves) > most_wrong:
         return None
-    from sklearn.tree import DecisionTreeClassifier  # late, since most looks do without scikit-learn
+    from sklearn.tree import DecisionTreeClassifier  # imported late: most tables are checked without it
 
     tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=LEAF_ROWS, random_state=0)
     return np.asarray(tree.fit(rows[is_rule], codes[is_rule]).predict(rows[~is_rule]))
@@ -92,14 +89,14 @@ def _fewest_wrong(numbers: NDArray[Any], codes: IntArray, leaves: int) -> float:
     """A lower bound on the rows that a tree with this many leaves gets wrong, whatever it has learnt.
 
     In the order of the numbers, with missing ones last, a leaf predicts one label. Every change of label beyond those
-    between leaves is next to a wrong row, which has at most two such changes.
+    between leaves is next to a wrong row, and a wrong row is next to at most two.
     """
     n_changes = int(np.count_nonzero(np.diff(codes[np.argsort(numbers)])))
     return (n_changes - leaves) / 2
 
 
 def _by_category(values: list[Any], codes: IntArray, is_rule: BoolArray) -> IntArray:
-    """The most common label of each category; the most common of all for others."""
+    """For each test row, the most common label of its category; of all rows if the category is new."""
     counts: dict[Any, Counter[int]] = {}
     for value, code, fitted in zip(values, codes.tolist(), is_rule, strict=True):
         if fitted:

@@ -1,4 +1,4 @@
-"""A look at a table and its labels before anything is fitted to them."""
+"""Check a table and its labels before a model is fitted to them."""
 
 from __future__ import annotations
 
@@ -19,30 +19,38 @@ from sepc.looking.leakage import leakage_findings
 from sepc.looking.row_order import row_findings
 from sepc.looking.totals import total_findings
 
-# At most this many rows are looked at.
+# At most this many rows are examined.
 LOOKED_AT = 40_000
 
 
 def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Findings:
-    """What stands out in a table and its labels: what a fit does about it, and what is left to do.
+    """Find what stands out in a table and its labels, with what `SEPClassifier.fit` does about it or what to do.
 
-    Columns that are not usable as features (ids, indexes, constants, free text), text that stands for numbers, dates or
-    durations, features that predict the label alone (leakage), labels that look like misspellings or amounts, and
-    ordered rows.
-    `SEPClassifier.fit` takes the same look at columns and labels and acts on it, with a warning for each of the two.
+    Findings are about columns that are not usable as features (ids, indexes, constants, free text), text that stands
+    for numbers, dates or durations, units, spellings and missing values written as text, a last row of totals, ordered
+    rows, features that predict the label alone (leakage), and labels that look like misspellings or amounts.
+
+    `fit` leaves out or converts the same columns, rejects amounts as labels, and warns of columns, misspelled labels
+    and totals; the other checks are made here only.
 
     Parameters
     ----------
     X : DataFrame, Arrow table or array
-        At most 40,000 rows are looked at, drawn at random.
+        Of more than 40,000 rows, a random sample of 40,000 is examined.
     y : labels, optional
-        Without them only the columns are looked at.
+        Without labels, only columns and rows are examined.
     n_rows : int, optional
-        How many rows the table has, if these are a sample of it, in the same order.
+        How many rows the table has, if `X` is a sample of it, in the same order.
 
     Returns
     -------
     Findings
+        The worst first.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as rows.
 
     Examples
     --------
@@ -76,7 +84,7 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
 
 
 def _n_rows(X: Any) -> int:
-    # Importing scikit-learn would take longer than a look at the table that a command has.
+    # Importing scikit-learn takes longer than all checks, and the command passes tables.
     if is_table(X):
         return len(X)
     from sklearn.utils.validation import _num_samples
@@ -107,7 +115,7 @@ def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
 
 
 def _leakage(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
-    """What stands out in columns together with the labels."""
+    """Features that predict the labels alone, judged by the rows with a label."""
     is_known = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
     known = {name: column[is_known] for name, column in values.items()}
     return leakage_findings(columns, known, labels[is_known])

@@ -1,4 +1,4 @@
-"""Whether the rows of a table stand in an order that matters: dates, and values that drift from row to row."""
+"""Whether the rows of a table are in an order that matters: dates, and values that drift from row to row."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ABOUT = "rows"
 
 # Fewer rows than this do not show an order.
 FEWEST_ROWS = 100
-# The probability that any of the tests calls unordered rows ordered is at most this.
+# The probability of a false alarm in any of the tests is at most this.
 LEVEL = 0.01
 # Weaker correlations with the row number do not matter, however many rows show them.
 WEAKEST = 0.2
 # The rows are sorted by a column whose rank correlation with the row number is this strong.
 SORTED = 0.99
-# Labels that change from row to row less often than this share of what chance would give stand in blocks.
+# Labels are in blocks if they change from row to row less often than this share of what chance would give.
 IN_BLOCKS = 0.25
 ADVICE = "hold out the last rows for a test: --test-last 0.3 in the command"
 IN_BLOCKS_ADVICE = (
@@ -104,7 +104,7 @@ def _drift(values: FloatArray, classes: IntArray) -> tuple[float, float]:
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1; ties share the mean of theirs. Importing SciPy's would take longer than a look."""
+    """Ranks from 1, with mean ranks for ties; importing SciPy for this would take longer than all checks."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - 0.5 * (counts - 1))[which])
 
@@ -119,7 +119,7 @@ def _of_dates(name: str, values: NDArray[Any]) -> Finding:
         Severity.DOUBTFUL,
         f"column {shown(name)} holds dates{span}",
         "If rows arrived over time, a test on randomly drawn rows is optimistic",
-        f"Sort the rows by it if they are not, and {ADVICE}",
+        f"Sort the rows by date, and {ADVICE}",
     )
 
 
@@ -145,5 +145,5 @@ def _of_labels(r: float) -> list[Finding]:
 
 
 def _order_finding(seen: str, advice: str) -> Finding:
-    matters = "Later rows differ from these, so a test on randomly drawn rows is optimistic"
+    matters = "Later rows differ from earlier ones, so a test on randomly drawn rows is optimistic"
     return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)

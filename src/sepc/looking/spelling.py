@@ -1,13 +1,13 @@
-"""Whether two texts are spellings of one."""
+"""Compare spellings: case, spaces and single letters."""
 
 from __future__ import annotations
 
-# In shorter words, another letter makes another word; longer text was not typed as a label.
+# In shorter words, one different letter makes a different word; longer text is hardly a label.
 SHORTEST_WORD, LONGEST_TEXT = 4, 80
 
 
 def fold_spelling(text: str) -> str:
-    """The text without case and extra blanks, the same for spellings that differ only in these.
+    """The text in lower case with single spaces, the same for spellings that differ only in case and spaces.
 
     Examples
     --------
@@ -18,14 +18,14 @@ def fold_spelling(text: str) -> str:
 
 
 def without_a_letter(text: str) -> set[str]:
-    """The text, and the text without one of its letters; texts one letter apart have one of these in common."""
+    """The text, and the text without each of its letters; two texts one letter apart have one of these in common."""
     if len(text) > LONGEST_TEXT:
         return {text}
     return {text, *(text[:i] + text[i + 1 :] for i in range(len(text)))}
 
 
 def are_one_letter_apart(first: str, second: str) -> bool:
-    """Whether a letter is missing, added, another, or swapped with the next one, in a word of four letters or more.
+    """Whether texts differ by a letter added, dropped, replaced or swapped with the next, in a word of four or more.
 
     The first letter of the word must be the same, since 'typical' and 'atypical' are different words, and what
     differs must be letters, since 'grade1' and 'grade2' are different too.

@@ -82,6 +82,11 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
     Suspects
         Rows, given and likely labels, the most suspicious first; ``to_frame()`` makes a DataFrame.
 
+    Raises
+    ------
+    ValueError
+        If the model has no out-of-fold probabilities, or `y` is not what it was fitted to.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -100,8 +105,8 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
 def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: NDArray[Any]) -> Suspects:
     """Rank rows whose label is probably wrong.
 
-    A row is a suspect if another label is the most likely one, and as likely as it is on average for rows that have it
-    (confident learning, Northcutt et al., 2021).
+    A row is a suspect if another label is the most likely one, and at least as likely as it is on average for rows that
+    have it (confident learning, Northcutt et al., 2021).
 
     Parameters
     ----------
@@ -124,9 +129,9 @@ def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: N
 
 
 def doubt(probabilities: FloatArray, given: IntArray) -> FloatArray:
-    """How doubtful each label is: the probability that it is another one.
+    """How doubtful each label is: the probability that another one is right.
 
-    If labels are mistaken at random and the probabilities are right, no other ranking finds more of them.
+    If labels are wrong at random and the probabilities are right, no other ranking finds more of the wrong ones.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from sepc._typing import FloatArray
 from sepc.looking.findings import Finding, Severity
 from sepc.wording import MOST_NAMES, listed, shown
 
-# What people call such a row.
+# Names of a row of totals, in several languages.
 TOTAL = re.compile(
     r"(?:grand |sub)?[- ]?totals?|sum|sums|total g[eé]n[eé]ral|summe|gesamt(?:summe)?|insgesamt|totaal|totale|"
     r"suma|soma|toplam|итого|всего|合计|总计|合計|計",
@@ -22,7 +22,7 @@ TOTAL = re.compile(
 )
 # Fewer nonzero cells than this may add up to the last one by chance.
 FEWEST_ADDED = 3
-# Sums may be off by this share of what is added up, as doubles and rounded totals are.
+# A sum may be off by this share of the absolute values added up, because of rounding.
 TOLERANCE = 1e-6
 
 
@@ -65,7 +65,7 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
 
 
 def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> None:
-    """Warn if the last row holds the sums of the others; for the preparation of a fit. Same parameters."""
+    """Warn if the last row holds the sums of the others; called by `fit`, with the parameters of `total_findings`."""
     for found in total_findings(last, values):
         seen = f"{found.seen[0].upper()}{found.seen[1:]}"
         warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)

@@ -1,4 +1,4 @@
-"""Why a row is not accepted: it is far from all training rows, labels mix there, or there are too few rows."""
+"""Causes of abstention: the row is far from all training rows, or labels overlap there, or evidence is thin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sepc.model.sep_model import SEPModel
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
 
-# Placeholder for the cause of a rejected row until it is asked for.
+# Placeholder for the cause of a rejected row until it is looked up.
 NOT_YET = -1
 
 
@@ -57,8 +57,8 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
 def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     """Count the training rows of each class within reach, of shape (n, C).
 
-    A training row counts if all its ellipsoids are within reach: a large one may come near although the row itself lies
-    in a small one far away. An isolated row counts if it is itself within reach.
+    A training row counts if all its ellipsoids are within reach: a large one may be near although the row lies in a
+    small one far away. An isolated row counts if it is itself within reach.
     """
     keys = np.concatenate(
         [

@@ -3,8 +3,8 @@
 The known features cut a section out of an ellipsoid, which is enclosed in a box along its axes. Over a box every term
 of the score is bounded: a shape function by its values over the feature's range, an ellipsoid's term by how near and
 how deep a row of the box can lie, isolated rows by how near they can be. Where the sum of bounds leaves the label on
-top, the box is settled; any other is halved, until none is left, or a row with another label is found, or there are too
-many boxes. If categories are missing, all of this is done for every combination of them.
+top, the box is settled; others are halved until none is left, a row with another label is found, or there are too many
+boxes or rounds. If categories are missing, all of this is done for every combination of them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SectionBoxes:
     Attributes
     ----------
     middles, halves : (B, m) arrays
-        A box holds all points that differ from its middle by at most half its widths.
+        A box holds all points that differ from its middle by at most `halves` along every axis.
     """
 
     middles: FloatArray
@@ -97,7 +97,7 @@ class SectionBoxes:
         return np.asarray(np.minimum(np.linalg.norm(self.halves, axis=1), 1.0 + from_origin))
 
     def spread(self, matrices: FloatArray) -> FloatArray:
-        """Bounds on the length of matrices, of shape (..., m), times the offset from a middle; of shape (B, ...)."""
+        """Bounds on ``|M @ offset|`` for offsets from a middle, of shape (B, N), given N matrices of m columns each."""
         by_axis = self.halves @ np.linalg.norm(matrices, axis=-2).T
         by_reach = self.reach[:, None] * np.linalg.norm(matrices, ord=2, axis=(-2, -1))
         return np.asarray(np.minimum(by_axis, by_reach))
@@ -176,7 +176,7 @@ class Lead:
     ----------
     model, weights, section
     constant : float
-        The part that does not depend on missing values.
+        The part that does not depend on the missing numbers.
     label, other : int
     apart, turned : (K, d) and (K, d, m) arrays
         The section's center and axes, in coordinates where each ellipsoid is the unit ball.
@@ -195,7 +195,7 @@ class Lead:
     def of(
         cls, model: SEPModel, weights: Weights, section: EllipsoidSection, codes: FloatArray, label: int, other: int
     ) -> Lead:
-        """Prepare what all boxes share."""
+        """Compute what all boxes have in common."""
         by_class = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
         by_class = by_class + weights.category_terms(codes[None])[0].sum(axis=0)
         by_class = by_class + weights.feature_terms(section.center[:, None])[0][~section.missing].sum(axis=0)
@@ -267,7 +267,7 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
 def value_of_information(
     model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
 ) -> list[tuple[float, float]]:
-    """For each set of values that may become known: how often the row would then be accepted, and its mean trust.
+    """For each set of values that may become known: the share of draws accepted with them, and the mean trust.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Multiple imputation: likely values of missing numbers, given the known ones.
 
 A few completions of each row are drawn from a mixture of normal distributions of scores, given what is known of the
-row. Models with weights know these distributions; otherwise each ellipsoid is taken as a normal distribution with its
-center and shape, weighted by its training rows, and each isolated row as a narrow one around it.
+row. Models with weights store these distributions. Without weights, each ellipsoid is taken as a normal distribution
+with its center and shape, weighted by its training rows, and each isolated row as a narrow one around it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def imputation_mixture(model: SEPModel) -> ImputationMixture:
 def draw_completions(
     model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Draw completions of the rows with missing values: positions, some at a time, and arrays (n, n_draws, width).
+    """Draw completions of the rows with missing values; yields positions of rows and arrays (n, n_draws, width).
 
     Rows are in the user's own features, with NaN for missing values; category codes may follow.
     """
@@ -63,7 +63,7 @@ def draw_completions(
 def _completions(
     kinds: ImputationMixture, rows: FloatArray, gaps: BoolArray, patterns: BoolArray, which: IntArray, n_draws: int
 ) -> FloatArray:
-    """Completions of rows sorted by which features are missing; `which` numbers these patterns."""
+    """Completions of rows that are sorted by pattern of missing features; `which` holds the pattern of each row."""
     known = kinds.scores.of(rows)
     drawn = np.empty((len(rows), n_draws, gaps.shape[1]))
     present, starts = np.unique(which, return_index=True)

@@ -1,4 +1,4 @@
-"""The paper's rules: label and trust from the training rows where a row lies, or nearest to it."""
+"""The paper's rules: label and trust from the training rows in the same ellipsoids, or in the nearest one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
 
 
 def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
-    """Verdicts on the sets of the model's table; only its rows `known` are filled in, and -1 stands for no set."""
+    """Verdicts on the sets of the model's table, of which at least those at `known` are filled in; -1 is no set."""
     kept = model.kept_verdicts
     new = np.unique(known[~kept.is_known[known]])
     if len(new):
@@ -43,8 +43,8 @@ def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tup
     The rows are standardised, and `squared` holds their squared radii, of shape (m, K). Also returns the nearest
     places and the gauges.
 
-    Far away the label is still that of the nearest place, but probabilities tend to equal ones and trust vanishes
-    (row 15 of docs/explanation/differences.md).
+    Far away the label is still that of the nearest place, but probabilities tend to equal ones (row 15 of
+    docs/explanation/differences.md).
     """
     if model.weights is None:
         nearest = nearest_of(model.places, rows, squared)
@@ -90,7 +90,7 @@ def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tu
 
 
 def _count_tied(model: SEPModel, places: IntArray) -> IntArray:
-    """Counts for equally near places: of the rows they share or, if there are none, of all rows (as in case 2)."""
+    """Counts at equally near places: of the rows in all of them or, if there are none, in any (as in case 2)."""
     ellipsoids = places[places < model.n_ellipsoids]
     together = np.zeros((1, model.n_ellipsoids), dtype=bool)
     together[0, ellipsoids] = True

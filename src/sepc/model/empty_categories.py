@@ -1,4 +1,4 @@
-"""Missing categories of a row, and what they may be."""
+"""Missing categories of a row, and the categories that may take their place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EmptyCategory:
     positions : (k + 1,) array
         Positions in a row of the features that encode the column, then of its code.
     fillings : (m, k + 1) array
-        Their values for each category that may be the missing one.
+        The values there for each category that may be the missing one.
     """
 
     positions: IntArray
@@ -37,11 +37,11 @@ class EmptyCategory:
 
     @property
     def feature(self) -> int:
-        """Its first feature, which bears the name of the column."""
+        """Its first feature, which has the name of the column."""
         return int(self.positions[0])
 
     def likely(self, model: SEPModel, probabilities: FloatArray) -> FloatArray:
-        """As many fillings as there are completions, in proportion to their frequency in the likely classes.
+        """`N_DRAWS` fillings, in proportion to the frequency of their categories in the likely classes.
 
         Every category counts as if each class had one more row with it.
         """
@@ -56,7 +56,7 @@ class EmptyCategory:
 
 
 def n_ways(empty: Sequence[EmptyCategory]) -> int:
-    """How many combinations of categories may be missing."""
+    """How many combinations of categories could take the place of the missing ones."""
     return prod(len(column.fillings) for column in empty)
 
 

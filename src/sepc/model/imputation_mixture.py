@@ -1,4 +1,4 @@
-"""The Gaussian mixture that missing values are imputed from: a component for each kind of training rows."""
+"""The Gaussian mixture that missing values are imputed from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepc.model.mixture import Mixture
 from sepc.model.normal_scores import NormalScores
 from sepc.records import MOST, floats, part, record
 
-# Scores are roughly normal and variances at least the ridge, so means, covariances and their inverses never exceed
+# Scores are roughly normal, and a ridge is added to variances; so means, covariances and their inverses never exceed
 # these.
 MOST_SCORE = 1e9
 MOST_PRECISION = 1e12
@@ -28,7 +28,7 @@ class ImputationMixture:
     centers, covariances : (G, d) and (G, d, d) arrays
         Means and covariances of the scores.
     class_rows : (G, C) array
-        Training rows of each class behind each distribution.
+        Training rows of each class that each distribution was fitted to.
     """
 
     scores: NormalScores = part(NormalScores, is_inline=True)
@@ -40,7 +40,7 @@ class ImputationMixture:
         """What is wrong with the distributions, if anything."""
         rows, covariances = self.class_rows, self.covariances
         if len(rows) == 0 or not 0.0 < rows.sum(axis=1).min() <= rows.sum() < MOST:
-            return "has kinds without rows, or no kinds"
+            return "has mixture components without rows, or no components"
         is_symmetric = np.array_equal(covariances, covariances.transpose(0, 2, 1))
         if not is_symmetric or np.linalg.eigvalsh(covariances).min(initial=np.inf) < 1.0 / MOST_PRECISION:
             return "has impossible means or covariances"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.membership import Stack, padded_tiles
 
-# Ellipsoids packed into one number, as powers of two that a double adds exactly.
+# How many ellipsoids are packed into one number, as powers of two that a double adds exactly.
 WORD_BITS = 52
 POWERS = 2.0 ** np.arange(WORD_BITS)
 
@@ -27,7 +27,7 @@ class Located:
     Attributes
     ----------
     keys : (n, W) array
-        The set of ellipsoids of each row, packed into numbers; zeros if not asked for.
+        The set of ellipsoids of each row, packed into numbers; zeros without `with_keys`.
     squared : (n,) array
         The smallest squared radius of each row in any ellipsoid; infinite if there is none.
     outside : (m,) array
@@ -35,7 +35,7 @@ class Located:
     outside_squared : (m, K) array
         Their squared radii in every ellipsoid.
     extra : (n, m) array
-        What the caller's own function computed.
+        What the function `extra` computed.
     """
 
     keys: FloatArray

@@ -2,7 +2,7 @@
 
 A squared radius is a quadratic polynomial, so one matrix product of the rows' monomials with the coefficients gives all
 ellipsoids at once, faster than the stacked roots do. But its rounding error grows with the square of the condition
-number. So every ellipsoid has an error bound, and in doubt the row is measured from the ellipsoid's center.
+number. So every ellipsoid has an error bound, and where that is too large the row is measured from its center.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 # Polynomials are trusted up to this error, relative to squared radii above 1; no use of a gauge needs more precision.
 POLYNOMIAL_ERROR = 1e-6
 
-# Rows are measured if their value is nearer to 1 than this plus three times the error; exceeds any slack of "inside".
+# Rows are measured if their value is nearer to 1 than this plus three times the error; a fit's slack is smaller.
 BOUNDARY_MARGIN = 1e-8
 
 # Matrix products always take this many rows at a time, since BLAS rounds differently for other shapes. A single row
-# pays for all of them.
+# takes as long as a slab.
 SLAB_ROWS = 64
 
 # A tile is a few slabs whose monomials stay in the L2 cache. Their number is odd: with a power of two as stride between
-# monomials, a slab would map to a few cache sets, and a product take half as long again.
+# monomials, a slab would map to a few cache sets, and a product would take half as long again.
 TILE_ENTRIES = 2**18
 MAX_TILE_SLABS = 15
 
@@ -38,7 +38,7 @@ MEASURED_ENTRIES = 2**16
 # With more monomials than this, a tile would take hundreds of megabytes, so every row is measured instead.
 MOST_MONOMIALS = 2**17
 
-# Coordinates are clipped at this many times the smallest scale of the roots: far from every ellipsoid, but no overflow.
+# Coordinates are clipped at this, divided by the largest norm of a root: far from every ellipsoid, but no overflow.
 FARTHEST = 1e100
 
 
@@ -146,13 +146,13 @@ def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> F
 
 
 def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[slice, FloatArray]]:
-    """Walk `squared_radii` in tiles: which rows, and their squared radii of shape (len(tile), K), in new memory."""
+    """Compute `squared_radii` in tiles: which rows, and their squared radii of shape (len(tile), K), in new memory."""
     for place, _, squares in padded_tiles(rows, stack):
         yield place, squares[:, : place.stop - place.start].T
 
 
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Walk rows in tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
+    """Divide rows into tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
 
     A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row the same, alone or among many.
     The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
@@ -194,7 +194,7 @@ def _slabs(columns: FloatArray) -> FloatArray:
 
 
 def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii from polynomials, measured exactly where these leave doubt.
+    """Squared radii from polynomials, measured where these are not accurate enough.
 
     Padding alone never triggers a measurement.
     """
@@ -205,7 +205,7 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
     _multiply_out(coordinates, out=monomials)
     squares = slabwise(stack.coefficients, monomials)
     if not _lie_apart(squares, stack):
-        is_sure = _are_believed(squares, coordinates, stack)
+        is_sure = _are_accurate(squares, coordinates, stack)
         doubtful = np.flatnonzero(~is_sure[:, :n_rows].all(axis=1))
         measured = _measure(columns, stack.centers[doubtful], stack.roots[doubtful])
         squares[doubtful] = np.where(is_sure[doubtful], squares[doubtful], measured)
@@ -213,7 +213,7 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
 
 
 def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
-    """Whether all polynomial values can be used without a closer look: far enough from 1 for every ellipsoid."""
+    """Whether all polynomial values can be used as they are: far enough from 1 for every ellipsoid."""
     if len(stack.rough):
         return False
     margin = stack.margins.max()
@@ -222,7 +222,7 @@ def _lie_apart(squares: FloatArray, stack: Stack) -> bool:
     return bool(is_apart.all())
 
 
-def _are_believed(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
+def _are_accurate(squares: FloatArray, coordinates: FloatArray, stack: Stack) -> BoolArray:
     """Which polynomial values are accurate enough to be used; NaN never is."""
     is_sure = squares > 1.0 + stack.margins
     is_sure |= squares < 1.0 - stack.margins

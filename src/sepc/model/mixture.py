@@ -18,7 +18,7 @@ from sepc._typing import BoolArray, FloatArray
 # Completions of each row.
 N_DRAWS = 20
 
-# Columns of the Halton sequence that they are drawn from; the base of the eighth is 19.
+# Columns of the Halton sequence to draw completions from; the base of the eighth is 19.
 HALTON_COLUMNS = 8
 
 
@@ -41,13 +41,13 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """What a mixture says about rows that lack the same features.
+    """A mixture conditioned on rows in which the same features are missing.
 
     Attributes
     ----------
     missing : (d,) bool array
     log_shares : (n, K) array
-        Logarithm of the probability of each distribution, given what is known of each row.
+        Logarithm of the probability of each distribution, given the known features of each row.
     means : (n, K, m) array
         Means of the missing features.
     roots : (K, m, m) array
@@ -82,7 +82,7 @@ class Pattern:
         return cls(missing, _normalize(logs), means, roots)
 
     def draws(self, n_draws: int = N_DRAWS) -> FloatArray:
-        """Values of the missing features, of shape (n, n_draws, m); deterministic, from fixed points of the cube."""
+        """Values of the missing features, of shape (n, n_draws, m); always the same, from fixed points."""
         points = _points(n_draws, int(self.missing.sum()) + 1)
         upto = np.cumsum(np.exp(self.log_shares), axis=1)
         which = np.minimum((upto[:, None, :] < points[None, :, :1]).sum(axis=2), upto.shape[1] - 1)

@@ -23,9 +23,9 @@ from sepc.wording import calendar_day, name_of, quantity, short
 
 # A name has two conditions, or three if that is needed to tell two names apart.
 N_CONDITIONS, MOST_CONDITIONS = 2, 3
-# A condition after the first is only worth it if at most this share of all training rows meets it.
+# Further conditions are added only if at most this share of all training rows meets them.
 WORTH = 0.65
-# The same share where two names would otherwise coincide.
+# The same where two names would otherwise be equal.
 WORTH_TELLING_APART = 0.9
 # A range that leaves out at most this share of all rows on one side is open to that side.
 OPEN_TAIL = 0.1
@@ -39,8 +39,8 @@ UNSEEN_COMBINATION = "a combination not seen in training"
 NO_REGION = "no region"
 SINGLE_CASES = "single training cases"
 
-# Categories that together make up this share of the rows describe them, if they are few.
-MOST_OF_THEM, MOST_CATEGORIES = 0.8, 2
+# Rows are described by their most frequent categories, if at most this many make up this share of the rows.
+MOST_CATEGORIES, MOST_OF_THEM = 2, 0.8
 
 
 class Names(NamedTuple):
@@ -71,7 +71,7 @@ def region_name(model: SEPModel, region: int) -> str:
 
 
 def names_of(model: SEPModel) -> Names:
-    """The names of a model, built once so that no two are the same."""
+    """The names of a model, built on first use; no two are the same."""
     if model not in _KNOWN:
         ellipsoids = _ellipsoid_names(model)
         _KNOWN[model] = Names(ellipsoids, _names_inside(model, ellipsoids))
@@ -79,12 +79,12 @@ def names_of(model: SEPModel) -> Names:
 
 
 def feature_name(model: SEPModel, j: int) -> str:
-    """The name of a feature as used in names and reasons."""
+    """The name of a feature, shortened if it is long, for reasons and for the names of regions."""
     return short(name_of(model.feature_names[j]), LONGEST_FEATURE)
 
 
 def value_in_words(usual: TrainingSummary, j: int, value: float) -> str:
-    """The value of a numeric or date feature, as a person reads it."""
+    """The value of a numeric or date feature as text."""
     return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
@@ -124,8 +124,8 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
-    told = [f"{feature_name(model, j)} {value_in_words(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
-    return name + (f" ({', '.join(told)})" if told else "")
+    shown = [f"{feature_name(model, j)} {value_in_words(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
+    return name + (f" ({', '.join(shown)})" if shown else "")
 
 
 def _as_in_training(usual: TrainingSummary, j: int, value: float) -> float:
@@ -155,7 +155,7 @@ def _distinct_names(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]
 
 
 def _name(model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float) -> str:
-    """Conditions of box `i` in these features, the rarest first, as far as they are worth it."""
+    """The first of these conditions of box `i`, and those of the others that at most a share `worth` of rows meets."""
     first, *others = features
     kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
     return ", ".join(_condition(model, boxes, i, j) for j in kept)
@@ -201,7 +201,7 @@ def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _UsualRanges:
-    """What is usual in all ellipsoids of a set, for each of some sets.
+    """Usual values in several sets of ellipsoids: a box for each set.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class _UsualRanges:
     low, high : (n, d) arrays
         The range of every feature, in the user's own features.
     category_shares : (n, S) array
-        How frequent each category is, column by column; NaN if too few rows are known.
+        How frequent each category is, column by column; NaN for a set with too few rows.
     """
 
     usual: TrainingSummary
@@ -251,14 +251,14 @@ class _UsualRanges:
         return np.asarray(self.category_shares[:, self.usual.categories_of(j)])
 
     def _everyone(self, j: int) -> FloatArray:
-        """How frequent each category of a feature is among the rows of the sample."""
+        """How frequent each category of a feature is among all rows of the sample."""
         groups = np.flatnonzero(self.usual.ellipsoid == ANYWHERE)
         counts = self.usual.category_counts[groups][:, self.usual.categories_of(j)].sum(axis=0)
         return np.asarray(counts / self.usual.n_rows[groups].sum())
 
 
 def _usual_ranges(model: SEPModel, usual: TrainingSummary, sets: Sequence[Sequence[int]]) -> _UsualRanges:
-    """The usual ranges of sets of ellipsoids: where these intersect or, if they do not, what lies between them."""
+    """The usual ranges of sets of ellipsoids: where their ranges intersect or, if they do not, what lies between."""
     K, d = model.n_ellipsoids, len(model.feature_names)
     ranges = np.array([_range(model, usual, k) for k in range(K)]).reshape(K, d, 2)
     low = np.array([ranges[ellipsoids, :, 0].max(axis=0) for ellipsoids in sets]).reshape(-1, d)

@@ -66,7 +66,7 @@ class Places:
     isolated: cKDTree
 
     def coordinates(self, rows: FloatArray, k: int) -> FloatArray:
-        """Rows as seen from the center of ellipsoid `k` along its axes."""
+        """Coordinates of rows along the axes of ellipsoid `k`, from its center."""
         return map_rows(rows, self.centers[k], self.axes[k])
 
 
@@ -88,11 +88,16 @@ def nearest_places(
     ----------
     rows : ndarray of shape (n, d)
     squared_radii : ndarray of shape (n, K)
-        Those of the rows in the ellipsoids, as from `squared_radii`.
+        Squared radii of the rows in the ellipsoids, as from `squared_radii`.
     centers : ndarray of shape (K, d)
     roots : ndarray of shape (K, d, d)
     isolated : ndarray of shape (J, d)
-        K or J may be 0, not both.
+        K or J may be 0, but not both.
+
+    Raises
+    ------
+    ValueError
+        If there are neither ellipsoids nor isolated points.
 
     Examples
     --------
@@ -143,7 +148,7 @@ def _nearest_in_block(places: Places, rows: FloatArray, squared_radii: FloatArra
 def _ellipsoid_distances(places: Places, rows: FloatArray, squared_radii: FloatArray, within: FloatArray) -> FloatArray:
     """Distance of each row to each ellipsoid that may be nearest; infinity for those proved to be farther.
 
-    One guessed ellipsoid is solved for every row; lower bounds then rule out most of the others.
+    For every row the distance to one guessed ellipsoid is computed; lower bounds then rule out most of the others.
     """
     to_ellipsoids = np.full(squared_radii.shape, np.inf)
     if len(places.centers) == 0:
@@ -191,7 +196,7 @@ def _lower_bounds(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
 
 
 def _with_ties(reach: FloatArray) -> FloatArray:
-    """Widen a distance so that no possible tie is ruled out."""
+    """A slightly larger distance, so that no tie is ruled out."""
     return (1.0 + 2.0 * TIE_TOLERANCE) * reach
 
 

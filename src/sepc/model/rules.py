@@ -1,4 +1,4 @@
-"""From rows to decisions: where they lie, what the counts there say, and what the weights say."""
+"""From rows to decisions: locate the rows, then decide by counts and by weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sepc.model.trust import most_likely
 from sepc.model.verdicts import BESIDE_WEIGHTS, FIELDS, Verdicts
 from sepc.model.weights import FADING_BEGINS, fade
 
-# Rows decided on at once: enough that the few outside all ellipsoids still make a batch worth solving together.
+# Rows decided on at once: so many that those outside all ellipsoids, which are few, still make a large batch.
 BLOCK_ROWS = 2**17
 
 # Fewer if there are many ellipsoids and isolated rows, since each pair may need a number: 128 MB.
@@ -32,7 +32,7 @@ BLOCK_PAIRS = 2**24
 class JudgedRows:
     """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them.
 
-    The causes of rejected rows are `NOT_YET` looked up, except where missing values determine them.
+    The cause of a rejected row is `NOT_YET`, a placeholder, unless it is missing values.
     """
 
     label: NDArray[Any]
@@ -79,7 +79,7 @@ def weighted_probabilities(model: SEPModel, rows: FloatArray) -> FloatArray:
 
 @single_threaded
 def weigh_and_locate(model: SEPModel, rows: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The same, and which ellipsoids each row lies in, of shape (n, K)."""
+    """The probabilities of `weighted_probabilities`, and which ellipsoids each row lies in, of shape (n, K)."""
     weighed, keys = _weigh_blocks(model, rows, with_keys=True)
     return weighed, unpack_sets(keys, model.n_ellipsoids)
 
@@ -165,14 +165,14 @@ def _weigh(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: FloatAr
 
 
 def trust_by_weights(probabilities: FloatArray, label: IntArray, gauge: FloatArray) -> FloatArray:
-    """The probability of each label; a single class fades as if there were a second one that was never seen."""
+    """The probability of each label; with one class, it fades as if there were a second one without rows."""
     if probabilities.shape[1] == 1:
         return fade(np.repeat([[1.0, 0.0]], len(label), axis=0), gauge)[:, 0]
     return np.asarray(probabilities[np.arange(len(label)), label])
 
 
 def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows with or without missing values; returns what `judge_with_gaps` does."""
+    """Decide on rows with or without missing values; same result as `judge_with_gaps`."""
     if _have_gaps(model, rows):
         return judge_with_gaps(model, rows, min_trust)
     return rows, judge(model, rows, min_trust)
@@ -180,6 +180,7 @@ def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[Floa
 
 def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The probabilities of `judge_any`, without computing anything else."""
+    rows = model.with_typical(rows)
     if model.weights is None or _have_gaps(model, rows):
         return judge_any(model, rows, 0.0)[1].probabilities
     return weighted_probabilities(model, rows)

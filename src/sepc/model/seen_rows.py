@@ -1,4 +1,4 @@
-"""Hashes of some training rows, to detect training rows that are passed off as new ones."""
+"""Hashes of some training rows, to detect training rows among rows that should be new."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import hypergeom
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.points.row_hash import row_hashes
 from sepc.records import ints, record
@@ -15,7 +15,7 @@ from sepc.records import ints, record
 # Number of hashes, and the seed that all models share.
 MOST_HASHES = 1_000
 SEED = 0
-# Training rows among others are reported only if there are a few and chance would explain them this rarely.
+# Training rows are reported only if at least this many are found, which by chance has at most this probability.
 FEWEST_AGAIN = 3
 UNLIKELY = 1e-6
 
@@ -35,14 +35,14 @@ class SeenRows:
 
     @classmethod
     def of(cls, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> SeenRows:
-        """Remember some of these rows, given in the user's own features followed by category codes."""
+        """Hash some of these rows, given in the user's own features followed by category codes."""
         few = rows[:: max(1, -(-len(rows) // MOST_HASHES))]
         return cls(_hashes(few, displays))
 
     def n_again(self, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> int:
-        """How many of the remembered rows are among other rows, if more than by chance; else 0.
+        """How many of the hashed rows are among other rows, if more than by chance; else 0.
 
-        If the others were new rows of the same kind, a remembered row would be among them as often as one of them is
+        If the others were new rows of the same kind, a hashed row would be among them as often as one of them is
         among the rest. Fisher's exact test compares the two.
         """
         given = _hashes(rows, displays)
@@ -54,7 +54,15 @@ class SeenRows:
 
 
 def _hashes(rows: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
-    """Hashes of rows, leaving out encoded categories, whose numbers in training differ from those of new rows."""
-    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
-    given = np.concatenate([np.array(is_given), np.ones(rows.shape[1] - len(is_given), dtype=bool)])
+    """Hashes of rows without encoded categories, which are encoded differently in training and in new rows."""
+    given = given_columns(displays, rows.shape[1])
     return row_hashes(np.ascontiguousarray(rows[:, given]), SEED).view(np.int64)
+
+
+def given_columns(displays: Sequence[FeatureDisplay], n_columns: int) -> BoolArray:
+    """Which columns of rows hold values as given: numbers, dates and category codes.
+
+    Encoded categories are left out, since their numbers in training differ from those of new rows.
+    """
+    is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
+    return np.concatenate([np.array(is_given, dtype=bool), np.ones(n_columns - len(is_given), dtype=bool)])

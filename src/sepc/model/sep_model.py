@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.model.edits import Edits, count_of_edits
 from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
 from sepc.model.nearest import Places, prepare_places
@@ -19,7 +20,21 @@ from sepc.model.signature_table import SignatureTable
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
-from sepc.records import bools, counts, flag, floats, ints, labels, number, part, record, size_in_bytes, text, texts
+from sepc.records import (
+    bools,
+    counts,
+    flag,
+    floats,
+    given,
+    ints,
+    labels,
+    number,
+    part,
+    record,
+    size_in_bytes,
+    text,
+    texts,
+)
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import counted, with_counts
 
@@ -69,7 +84,7 @@ class SEPModel(ShownAsCard):
     trust : str
         How trust is computed: "weights", "counts" or "published".
     published : bool
-        Whether the rules, and with them the labels, are the paper's to the letter.
+        Whether the rules, and so the labels, are exactly those of the paper.
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
     row_kinds : ImputationMixture or None
@@ -78,6 +93,8 @@ class SEPModel(ShownAsCard):
         What is usual among training rows, for names and reasons; every fitted model has it.
     seen_rows : SeenRows or None
         Hashes of some training rows, to detect them among supposedly new ones; every fitted model has them.
+    edits : Edits or None
+        What experts changed in the weights, and the weights before; `weights` are those after all edits.
     """
 
     classes: NDArray[Any] = labels("C")
@@ -99,9 +116,10 @@ class SEPModel(ShownAsCard):
     row_kinds: ImputationMixture | None = part(ImputationMixture, default=None)
     usual: TrainingSummary | None = part(TrainingSummary, default=None)
     seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
+    edits: Edits | None = given(default=None)
 
     def flaw(self) -> str | None:
-        """What `fit` could not have produced, if anything."""
+        """What is wrong with the model, if anything: something that `fit` never produces."""
         if len(self.feature_names) == 0 or (self.scale <= 0.0).any():
             return "has no features, or a scale that is not positive"
         if self.published and self.trust != "published":
@@ -109,7 +127,7 @@ class SEPModel(ShownAsCard):
         if (self.weights is None) is (self.trust == "weights"):
             return "has weights without trust by weights, or trust by weights without them"
         if self.row_kinds is not None and self.weights is None:
-            return "has kinds of rows without weights"
+            return "has an imputation mixture without weights"
         if self.usual is None or self.usual.n_classes != len(self.classes):
             return "has groups that are missing, repeated or not in order"
         if not np.array_equal(self.table.counts.sum(axis=0), self.class_counts) or self.class_counts.min() < 1:
@@ -169,7 +187,7 @@ class SEPModel(ShownAsCard):
 
     @cached_property
     def kept_verdicts(self) -> KeptVerdicts:
-        """Verdicts on the sets of ellipsoids met so far."""
+        """A cache of the verdicts on sets of ellipsoids."""
         return KeptVerdicts(len(self.table.counts), len(self.classes))
 
     @cached_property
@@ -208,11 +226,19 @@ class SEPModel(ShownAsCard):
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
     def standardize(self, rows: FloatArray) -> FloatArray:
-        """The features of rows in the coordinates of the ellipsoids; infinity if one is too far away for a double."""
+        """The standardised features of rows; infinity where one is too large for a double."""
         with np.errstate(over="ignore"):
             moved = rows[:, : len(self.shift)] - self.shift
             moved /= self.scale
         return moved
+
+    def with_typical(self, rows: FloatArray) -> FloatArray:
+        """The rows with the typical value in every column that an edit dropped; the same array if there are none."""
+        if self.edits is None or len(self.edits.fixed) == 0:
+            return rows
+        fixed = rows.copy()
+        fixed[:, self.edits.fixed] = self.edits.typical
+        return fixed
 
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features."""
@@ -227,19 +253,21 @@ class SEPModel(ShownAsCard):
         return Ellipsoid(self.shift + self.scale * self.centers[k], root)
 
     def check_units(self) -> None:
-        """Raise if a feature's units cannot hold one of the ellipsoids."""
+        """Raise if double precision cannot hold an ellipsoid in the units of a feature."""
         for k in range(self.n_ellipsoids):
             self.ellipsoid(k)
 
     def _card(self) -> Card:
         isolated = f", and {counted(len(self.isolated), 'isolated row')}" if len(self.isolated) else ""
-        facts = (
+        facts: tuple[tuple[str, str], ...] = (
             ("training rows", with_counts(self.classes, self.class_counts)),
             ("ellipsoids", f"{self.n_ellipsoids:,}{isolated}"),
             ("regions", f"{self.table.n_regions:,} with training rows"),
             ("trust", f"by {self.trust}"),
             ("size", f"{self.n_bytes:,} bytes"),
         )
+        if self.edits is not None:
+            facts = (*facts, ("edited", count_of_edits(self.edits.made)))
         classes = counted(len(self.classes), "class", "classes")
         return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)
 
@@ -268,7 +296,7 @@ def even_variance(squares: Squares, n_features: int) -> Squares:
 
 
 def mean_square_distance(model: SEPModel) -> float:
-    """The mean squared distance of the training rows from their mean."""
+    """The mean squared distance of the training rows from their mean, estimated from ellipsoids and isolated rows."""
     places, held, mean = _places(model)
     squared = np.sum((places - mean) ** 2, axis=1)
     d = places.shape[1]
@@ -280,7 +308,7 @@ def mean_square_distance(model: SEPModel) -> float:
 
 
 def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of every feature, each of shape (d,)."""
+    """Mean and standard deviation of every standardised feature, estimated likewise; each of shape (d,)."""
     places, held, mean = _places(model)
     squared = (places - mean) ** 2
     in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
@@ -289,7 +317,7 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the features, of shapes (d,) and (d, d).
+    """Mean and covariance of the standardised features, estimated likewise; of shapes (d,) and (d, d).
 
     A place without rows, as after a repair, counts as one row, since it is still plotted.
     """
@@ -306,6 +334,6 @@ def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Centers and isolated rows, how many training rows each holds, and the mean of all these rows."""
+    """Centers and isolated rows, the number of training rows at each, and the mean of the former by the latter."""
     places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)

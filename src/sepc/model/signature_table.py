@@ -76,7 +76,7 @@ class SignatureTable(ShownOnOneLine):
 
     @property
     def n_regions(self) -> int:
-        """The number of regions: the sets of one or more ellipsoids that rows have. Rows in none lie outside."""
+        """The number of regions: sets of one or more ellipsoids that training rows lie in."""
         return int(self.memberships.any(axis=1).sum())
 
     def inside_all(self, sets: BoolArray) -> IntArray:
@@ -88,7 +88,7 @@ class SignatureTable(ShownOnOneLine):
         return self._sum_where(sets, lambda wanted, members: wanted @ members.T > 0.0)
 
     def inside_only(self, sets: BoolArray) -> IntArray:
-        """Rows of each class that lie in some ellipsoid of a set and in none besides, for each of `sets`; (S, C)."""
+        """Rows of each class that lie in some ellipsoid of a set and in no other, for each of `sets`; (S, C)."""
         return self._sum_where(
             sets, lambda wanted, members: ((1.0 - wanted) @ members.T == 0.0) & np.atleast_2d(members.any(axis=1))
         )
@@ -131,7 +131,7 @@ class SignatureTable(ShownOnOneLine):
         for part in _blocks(len(self.counts), max(K, C)):
             members, counts = self.memberships[part].astype(np.float32), self.counts[part].astype(np.float64)
             for block in _blocks(len(sets), max(K, len(members))):
-                # All numbers are 0 or 1; some BLAS raise flags for memory beside small matrices of floats.
+                # All numbers are 0 or 1, but some BLAS raise flags for memory beside small matrices of floats.
                 with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
                     meant = is_meant(sets[block].astype(np.float32), members)
                 summed[block] += meant.astype(np.float64) @ counts
@@ -153,7 +153,7 @@ class SignatureTable(ShownOnOneLine):
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:
-    """Walk `n` rows of this width in blocks."""
+    """Divide `n` rows of this width into blocks."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     return (slice(start, start + step) for start in range(0, n, step))
 
@@ -190,7 +190,7 @@ class StackedSignatures(Signatures):
 
     @cached_property
     def _powers(self) -> FloatArray:
-        """What each ellipsoid adds to each half of a word, of shape (halves, K): sums of halves are exact."""
+        """What each ellipsoid adds to each half of a word, of shape (halves, K); doubles hold the sums exactly."""
         K = len(self.regions)
         n_halves = 2 * max(1, -(-K // WORD_BITS))
         half, place = np.divmod(np.arange(K), HALF_BITS)

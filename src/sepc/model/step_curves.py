@@ -36,7 +36,7 @@ class StepCurves:
 
     @classmethod
     def of(cls, features: IntArray, knots: list[FloatArray], levels: list[FloatArray]) -> StepCurves:
-        """The curves with these knots, of shapes (s,), and levels, of shapes (s + 1, C), where s differs little."""
+        """The curves with these knots, of shapes (s,), and levels, of shapes (s + 1, C), where s is similar for all."""
         depth = max(len(of_feature).bit_length() for of_feature in knots)
         every = np.full((len(knots), 2**depth - 1), np.nan)
         after = np.zeros((len(knots), 2**depth, levels[0].shape[1]))
@@ -66,7 +66,7 @@ class StepCurves:
 class CurveBlock:
     """The curves of some adjacent features, in groups whose trees are equally deep.
 
-    So trees take little more than twice the memory of the knots, however these are distributed over the features.
+    This way trees take little more than twice the memory of the knots, even if some features have many and some few.
     """
 
     features: slice
@@ -83,7 +83,7 @@ class CurveBlock:
 
 
 def curve_blocks(n_knots: IntArray, knots: FloatArray, levels: FloatArray) -> tuple[CurveBlock, ...]:
-    """Curves in blocks of features whose levels at a tile of rows take little memory.
+    """Curves in blocks of features, so small that the levels at a tile of rows take little memory.
 
     Parameters
     ----------

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MOST_TERMS = 8
 # Numbers in memory at a time: 32 MB.
 BLOCK_ENTRIES = 2**22
+# In place of a class: the one with the second largest score.
+RUNNER_UP = -1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -53,7 +55,7 @@ class Terms(ShownAsCard, RowWise["Term"]):
     fading : (n,) array
         From 1, near training rows, down to 0.
     probability : (n,) array
-        The probability of the label from the sum alone, before it fades and is averaged over completions.
+        The probability of the label by the sum alone, without fading; of mean scores if values are missing.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -126,22 +128,27 @@ class Term(ShownAsCard, RowView):
         title = f"Terms of one decision: {shown(self.label)} against {shown(self.runner_up)}"
         facts = [("log-odds", f"{self.log_odds:+.2f}"), ("of the average row", f"{self.offset:+.2f}")]
         if self.fading < 1.0:
-            facts.append(("fading", f"far from training rows, {percent(float(self.fading))} of it is left"))
+            left = percent(float(self.fading))
+            facts.append(("fading", f"far from training rows, {left} of the probabilities is left"))
         rows = tuple((name, f"{value:+.2f}") for name, value in self.largest(MOST_TERMS))
         return Card(title, tuple(facts), ("term", "log-odds"), rows, "All of them: named()")
 
 
-def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray) -> Terms:
+def terms_of(
+    model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray, against: IntArray | None = None
+) -> Terms:
     """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows.
 
-    Rows may have missing values (NaN): their terms are averages over their completions.
+    Labels are compared with the runner-up, or with the classes at the positions `against`. Rows may have missing values
+    (NaN): their terms are averages over their completions.
     """
     if model.weights is None:
         raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
     complete = np.flatnonzero(~np.isnan(rows[:, : len(model.shift)]).any(axis=1))
-    parts, places = [_compare(model, rows[complete][:, None], label[complete])], [complete]
+    others = np.full(len(label), RUNNER_UP) if against is None else against
+    parts, places = [_compare(model, rows[complete][:, None], label[complete], others[complete])], [complete]
     for where, completions in draw_completions(model, rows):
-        parts.append(_compare(model, completions, label[where]))
+        parts.append(_compare(model, completions, label[where], others[where]))
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
     runner_up, probability, features, ellipsoids, isolated = (
@@ -162,11 +169,12 @@ def terms_of(model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArr
 
 
 def _compare(
-    model: SEPModel, completions: FloatArray, label: IntArray
+    model: SEPModel, completions: FloatArray, label: IntArray, against: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows.
 
-    All are means over completions, of shape (n, draws, width). The runner-up has the second largest score.
+    All are means over completions, of shape (n, draws, width). Where `against` is RUNNER_UP, the label is compared with
+    the class that has the second largest score.
     """
     n, n_draws, width = completions.shape
     rows, weights = completions.reshape(-1, width), model.weights
@@ -180,7 +188,8 @@ def _compare(
         scores[place] = weights.scores(columns, tile, model.isolated)[:, :n_rows].T
         scores[place] += weights.category_terms(codes[place]).sum(axis=1)
     mean = scores.reshape(n, n_draws, C).mean(axis=1)
-    runner_up, probability = _second(mean, label), softmax(mean, axis=1)[np.arange(n), label]
+    runner_up = np.where(against == RUNNER_UP, _second(mean, label), against)
+    probability = softmax(mean, axis=1)[np.arange(n), label]
     features, ellipsoids, isolated = np.empty((len(rows), d)), np.empty((len(rows), K)), np.empty(len(rows))
     labels, others = np.repeat(label, n_draws), np.repeat(runner_up, n_draws)
     step = max(1, BLOCK_ENTRIES // (max(d, K) * C))

@@ -14,7 +14,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.normal_scores import quantiles_of
 from sepc.records import counts, floats, given, ints, record
 
-# Maps rows back to the features that went into a pipeline; None if that is not possible.
+# Maps rows back to the features that went into a pipeline; returns None if that is not possible.
 Restore: TypeAlias = Callable[[FloatArray], FloatArray | None]
 
 # A range holds the middle 80 % of the rows of a group, which has at least this many rows in the sample.
@@ -22,19 +22,19 @@ RANGE = (0.1, 0.9)
 FEWEST_ROWS = 5
 # Quantiles stored for all rows, including the smallest and the largest value.
 N_QUANTILES = 41
-# A number with at most this many values is described by the frequency of its value.
+# A numeric feature with at most this many distinct values is described by how frequent its value is.
 MOST_LEVELS = 6
 # Stands for all rows of a class, whatever the ellipsoid.
 ANYWHERE = -1
 
 
 class FeatureKind(StrEnum):
-    """What a feature is to a reader."""
+    """What a feature stands for in reasons and names."""
 
     NUMBER = "number"
     DATE = "date"  # days since 1970
     CATEGORY = "category"
-    PART = "part"  # one of the further numbers that encode a category or a time of year
+    PART = "part"  # one of the other numbers that encode a category or a time of year
 
 
 class FeatureDisplay(NamedTuple):
@@ -65,7 +65,7 @@ class TrainingSummary:
     category_counts : (G, S) array
         Rows of each group with each category, column by column.
     n_levels : (d,) array
-        How many values a number has, if they are few; else 0.
+        How many distinct values a numeric feature has, if they are few; else 0.
     levels : (L,) array
         These values, feature by feature, ascending.
     level_counts : (G, L) array
@@ -89,7 +89,7 @@ class TrainingSummary:
 
     @property
     def n_classes(self) -> int:
-        """How many groups are all rows of a class."""
+        """The number of classes: of groups that are all rows of a class."""
         return int((self.ellipsoid == ANYWHERE).sum())
 
     def flaw(self) -> str | None:
@@ -190,7 +190,7 @@ def summarise_rows(
     owners : (n,) array
         The class of each row.
     shares : (n,) array
-        How many rows each of them stands for.
+        How many training rows each row stands for.
     inside : (n, K) bool array
         Which ellipsoids each row lies in.
     displays : sequence of FeatureDisplay
@@ -217,7 +217,7 @@ def summarise_rows(
 
 
 def _levels(column: FloatArray, kind: FeatureKind) -> FloatArray:
-    """The distinct values of a number, ascending, if they are few; else none."""
+    """The distinct values of a numeric feature, ascending, if they are few; else none."""
     if kind is not FeatureKind.NUMBER:
         return np.empty(0)
     values = np.unique(column)

@@ -1,4 +1,4 @@
-"""From class counts to class probabilities, and so to trust."""
+"""Class probabilities, and so trust, from class counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.statistics.binomial import beta_interval
 
 # The weight, in rows, of the wider neighbourhood against the rows exactly where the query lies. Chosen with
-# sepc_benchmarks.constants: more gains little and would blur small regions.
+# sepc_benchmarks.constants: a larger weight gains little and would blur small regions.
 PRIOR_ROWS = 30.0
 # Probabilities that differ by less than this share of the largest differ by rounding only.
 TIE = 1e-12

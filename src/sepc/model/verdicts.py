@@ -10,7 +10,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 
-# All arrays of verdicts, and those that matter where weights decide.
+# All arrays of verdicts, and those still needed where weights decide.
 FIELDS = ("label", "trust", "probabilities", "counts", "rule", "region")
 BESIDE_WEIGHTS = ("label", "counts", "rule", "region")
 
@@ -37,7 +37,7 @@ class Verdicts:
     def put(
         self, where: slice | IntArray, others: Verdicts, which: IntArray | None = None, names: Collection[str] = FIELDS
     ) -> None:
-        """Copy `others`, or `others[which]`, to the positions `where`; only the arrays named, if any are."""
+        """Copy `others`, or `others[which]`, to the positions `where`; only the arrays in `names`."""
         for name in names:
             entries, values = getattr(self, name), getattr(others, name)
             if which is None or not isinstance(where, slice):
@@ -47,9 +47,9 @@ class Verdicts:
 
 
 class KeptVerdicts:
-    """Verdicts on the sets in a model's table, each filled in when a row is first found to have it.
+    """Verdicts on the sets in a model's table, each filled in when a row first has that set.
 
-    Memory is reserved for all of them and used by those that occur. The last entry, at -1, stands for sets that are
+    Memory is reserved for all of them, and used for those that occur. The last entry, at -1, stands for sets that are
     not in the table.
     """
 

@@ -2,7 +2,7 @@
 
 Every class has a score, a sum of terms that can be read one by one: a shape function (curve) for each feature, a term
 for each ellipsoid (how near it is, and how deep the row lies in it), and one term for all isolated rows together. The
-softmax of the scores gives the probabilities, which fade to equal ones far from the training rows.
+softmax of the scores gives the probabilities, which fade towards equal ones far from the training rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NARROWEST = 1e-100
 
 
 def nearness(squared: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """How near ellipsoids are, from squared gauges: 1 inside, falling to 0 outside."""
+    """The nearness of ellipsoids, from squared gauges: 1 inside, falling to 0 outside."""
     near = np.asarray(np.subtract(squared, 1.0, out=out))
     np.maximum(near, 0.0, out=near)
     np.multiply(near, -NEARNESS_DECAY, out=near)
@@ -76,7 +76,7 @@ def fade(probabilities: FloatArray, gauge: FloatArray) -> FloatArray:
 class Weights(ShownAsCard):
     """The weights of a fitted model: what each feature, ellipsoid and isolated row adds to the score of each class.
 
-    All terms are in standardised features. Every term averages to zero over the rows fitted to.
+    All terms are in standardised features. Every term averages to zero over the rows that the weights were fitted to.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Weights(ShownAsCard):
     width : float
         Width of the Gaussian around an isolated row.
     category_features : (Q,) array
-        The feature whose curve each categorical column adds to.
+        The feature that each categorical column belongs to.
     n_categories : (Q,) array
         How many categories each of these columns has.
     category_levels : (sum of n_categories, C) array

@@ -37,9 +37,9 @@ class ColumnInput:
     column : str
     kind : Kind
     gap : str or None
-        What stands for a gap if the input is text; None if NaN does.
+        The text that means a missing value; None for a numeric input, where NaN does.
     written : Written or None
-        How the column wrote numbers or dates as text in training; the graph does not read text, but takes the number.
+        How numbers or dates were written as text in training; the graph takes numbers, not text.
     """
 
     name: str
@@ -50,11 +50,11 @@ class ColumnInput:
 
     @property
     def type(self) -> str:
-        """The type of its numbers or texts, named as in `onnx.TensorProto`."""
+        """The type of the input, named as in `onnx.TensorProto`."""
         return "DOUBLE" if self.gap is None else "STRING"
 
     def facts(self) -> dict[str, Any]:
-        """The input in the metadata of the file."""
+        """The entry of the input in the metadata of the file."""
         gap = {} if self.gap is None else {"gap": self.gap}
         own = {"input": self.name, "column": self.column, "kind": self.kind.value, **gap}
         if self.written is None:
@@ -63,7 +63,7 @@ class ColumnInput:
 
 
 def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
-    """One input for each column that is a feature; none has the name of an output."""
+    """One input for each column that the model uses; none has the name of an output."""
     used = [column for column in preparation.columns if column.kind is not Kind.LEFT_OUT]
     # The runtime treats an input without a name as absent.
     taken = {*outputs, *(column.name for column in used), ""}
@@ -126,7 +126,7 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
             values_int64s=list(range(unseen)),
             default_int64=unseen,
         )
-    # The first test that holds: is it this number, a gap (the last category, if there are any), or anything else?
+    # Take the first test that holds: the value is this category, is missing (the last category, if any), or is unseen.
     values = graph("Unsqueeze", own.name, [1])
     numbers = np.array([value for value in categories.values if value is not None], dtype=np.float64)
     is_gap = graph("IsNaN", values)
@@ -138,7 +138,7 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
 
 
 def _gap_of(name: str, categories: Categories) -> str | None:
-    """What stands for a gap where categories are texts: an empty text, unless that is a category; None for numbers."""
+    """The text that means a missing value: empty, unless that is a category; None if categories are numbers."""
     if not are_texts(name, categories, TARGET):
         return None
     texts = [str(value) for value in categories.values if value is not None]

@@ -38,6 +38,7 @@ def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]
         "feature_names": list(exported.decider.model_.feature_names),
         "accepted_from_trust": [trust if math.isfinite(trust) else None for trust in accepted_from],
         **({"inputs": [given.facts() for given in inputs]} if inputs else {}),
+        **({"remarks": list(exported.remarks)} if exported.remarks else {}),
         "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
     }
     return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in own.items()}

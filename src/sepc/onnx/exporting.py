@@ -20,7 +20,7 @@ from sepc.onnx.exported import KINDS, facts, inputs_of_model, label_constant
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Geometry, squared_distances
 from sepc.onnx.terms import terms_of
-from sepc.onnx.weights import weighed
+from sepc.onnx.weights import decide_by_weights
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -33,8 +33,8 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
 
     The input `X` is a tensor of doubles of shape (n, d), in the user's own features. A model of a table with categories
     or dates has one input for each column instead, of shape (n,) and with the name of the column: doubles for numbers,
-    strings for categories, and days since 1970 as doubles for dates. Where training read numbers, dates or durations
-    from text, the input is the number, not the text, and the metadata of the file says so. The outputs are those of
+    strings for categories, and days since 1970 as doubles for dates. If numbers, dates or durations were text in
+    training, the input is the number, not the text, and the metadata of the file says so. The outputs are those of
     `decide`: `label`, `probabilities`, `trust`, `region`, `cause` (as an integer, see `Cause`) and `accepted`. The file
     includes `min_trust`, or the thresholds of a `SelectiveClassifier`.
 
@@ -47,15 +47,22 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
         The file to write. The same model always gives the same bytes. An existing file is replaced in one step.
     terms : bool, default=False
         Also output `runner_up` and `terms`, of shape (n, d + 2): what each feature adds to the log-odds of the label
-        against the runner-up, in the order of ``feature_names`` in the metadata, then what the place among ellipsoids
-        and isolated rows adds, and the log-odds of an average row. They add up to the log-odds; see `Terms`.
+        against the runner-up, in the order of ``feature_names`` in the metadata, then what the position relative to
+        ellipsoids and isolated rows adds, and the log-odds of an average row. They add up to the log-odds; see `Terms`.
+
+    Raises
+    ------
+    TypeError
+        If ONNX cannot express the model, its labels or its categories.
+    ImportError
+        If the package onnx is not installed.
 
     Notes
     -----
-    An ONNX graph does not fill in gaps, and cannot raise errors. For rows with NaN or infinity, `trust` and
+    An ONNX graph does not impute missing values, and cannot raise errors. For rows with NaN or infinity, `trust` and
     `probabilities` are NaN, `accepted` is false, `cause` is MISSING or, for infinity, UNSEEN, `region` is -1, and
-    `label` is the most common label of training, which says nothing about the row. A gap in a category is a category of
-    its own: the empty string.
+    `label` is the most common label of training, which says nothing about the row. A missing category
+    is an empty string or, if that is a category of its own, the text that the metadata gives as the column's `gap`.
 
     Examples
     --------
@@ -110,10 +117,11 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     model, min_trust = exported.model, float(exported.decider.min_trust)
     preparation = exported.decider.preparation_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
+    rows, codes = _with_typical(graph, model, rows, codes)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))
     bad_rows = graph("Unsqueeze", is_bad, [1])
     geometry = Geometry.of(graph, model, graph("Where", bad_rows, np.zeros(len(model.shift)), rows))
-    values, inside = weighed(graph, model, exported.weights, geometry, codes)
+    values, inside = decide_by_weights(graph, model, exported.weights, geometry, codes)
     accepted = graph("GreaterOrEqual", values["trust"], min_trust)
     values["cause"] = _causes(graph, model, geometry, inside, accepted, min_trust)
     if with_terms:
@@ -131,8 +139,21 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     return values
 
 
+def _with_typical(graph: Graph, model: SEPModel, rows: Value, codes: Value | None) -> tuple[Value, Value | None]:
+    """The rows and codes with the typical values of columns that an edit dropped."""
+    edits, d = model.edits, len(model.shift)
+    if edits is None or len(edits.fixed) == 0:
+        return rows, codes
+    is_fixed, values = np.zeros(d + model.n_codes, dtype=bool), np.zeros(d + model.n_codes)
+    is_fixed[edits.fixed], values[edits.fixed] = True, edits.typical
+    rows = graph("Where", is_fixed[:d], values[:d], rows)
+    if codes is None or not is_fixed[d:].any():
+        return rows, codes
+    return rows, graph("Where", is_fixed[d:, np.newaxis], values[d:, np.newaxis].astype(np.int64), codes)
+
+
 def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dict[str, Value]:
-    """Compare trust with the thresholds; those of a `SelectiveClassifier` may refuse what the model itself accepts."""
+    """Compare trust with the thresholds; those of a `SelectiveClassifier` may reject labels that the model accepts."""
     accepted = graph("GreaterOrEqual", values["trust"], graph("Gather", exported.thresholds, values["label"]))
     if not exported.is_promised:
         return {"accepted": accepted}

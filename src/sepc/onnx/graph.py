@@ -19,7 +19,7 @@ Value = str
 OPSET = 18
 IR_VERSION = 8
 
-# ONNX Runtime removes nodes whose constant is this value, even if it differs by 1e-9.
+# ONNX Runtime removes nodes with these constants, even if they are off by 1e-9.
 NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0}
 NEARLY = 1e-3
 

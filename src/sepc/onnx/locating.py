@@ -47,7 +47,7 @@ class Geometry:
         return cls(rows, columns, squared, apart)
 
     def some(self, graph: Graph, at: Value) -> Geometry:
-        """The same for the rows at some positions."""
+        """The geometry of the rows at some positions."""
         squared, apart = (
             None if value is None else graph("Gather", value, at, axis=1) for value in (self.squared, self.apart)
         )

@@ -38,7 +38,7 @@ def terms_of(
 
 
 def _one_hot(graph: Graph, which: Value, n_classes: int) -> Value:
-    """A one in the column of each class, of shape (n, C)."""
+    """A one in the column of each row's class, of shape (n, C)."""
     is_it = graph("Equal", graph("Unsqueeze", which, [1]), np.arange(n_classes)[np.newaxis])
     return graph.cast(is_it, "DOUBLE")
 
@@ -69,6 +69,6 @@ def _by_class(graph: Graph, weights: Weights, geometry: Geometry, codes: Value |
 
 
 def _spread(graph: Graph, place: np.ndarray, added: Value) -> Value:
-    """What categories add at the features that they belong to, given as a (d, q) matrix of ones; (d, n, C)."""
+    """What categories add to their features, of shape (d, n, C); `place`, (d, q), is one where they belong together."""
     turned = graph("Transpose", added, perm=[1, 0, 2])
     return graph("Transpose", graph("MatMul", place[np.newaxis], turned), perm=[1, 0, 2])

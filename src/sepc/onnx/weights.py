@@ -24,7 +24,7 @@ from sepc.onnx.lookup import find
 FILLED_UP = 2
 
 
-def weighed(
+def decide_by_weights(
     graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry, codes: Value | None
 ) -> tuple[dict[str, Value], Value]:
     """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid.
@@ -113,7 +113,7 @@ def _groups(n_knots: IntArray) -> list[IntArray]:
 
 
 def _smallest_gauge(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[Value, Value]:
-    """The place with the smallest gauge, and that gauge; inside an ellipsoid it may be too small."""
+    """The place with the smallest gauge, and that gauge; both matter only outside all ellipsoids."""
     K = model.n_ellipsoids
     candidates = []
     if geometry.squared is not None:

@@ -29,7 +29,7 @@ class Carved:
     cuts : tuple of ParallelCut
         All cuts, including the first; the remaining rows lie on the class's own side of each.
     piece : Piece or None
-        The piece, if one was pure enough.
+        The piece, if its ellipsoid is pure enough.
     isolated : PointSet or None
         The remaining rows, if too few are left for an ellipsoid. Both this and `piece` are None if no further cut
         removes a row.

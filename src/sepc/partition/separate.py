@@ -29,13 +29,13 @@ class Settings:
         Follow the paper's algorithms to the letter, even where its text suggests otherwise (rows 4 and 7 of
         docs/explanation/differences.md).
     max_rounds, max_ellipsoids : int
-        When to stop.
+        The numbers of rounds and of ellipsoids at which to stop.
     unit : (d,) array
-        The training set's deviation in each feature, the unit for the thickness of flat sets.
+        The standard deviation of each feature in the training set, the unit for the thickness of flat sets.
     tol : float
         The duality gap at which an ellipsoid counts as solved.
     local_rows : int
-        The most rows to load on one machine.
+        The largest number of rows to load into this process.
     is_one_sided : bool
         Whether only the positive class is cut into pieces, whose purity is judged against the whole negative class.
     """
@@ -66,8 +66,8 @@ class Settings:
     def enclose_few(self, points: PointSet, other: PointSet, n_most: int) -> Enclosure | None:
         """The smallest ellipsoid around `points`, or None.
 
-        May stop early and return None once it certainly contains more than `n_most` rows of `other` (never if `other`
-        is large).
+        Stops early and returns None if the ellipsoid is certain to contain more than `n_most` rows of `other`. This is
+        not always found out, and never if `other` is large.
         """
         if other.n_points > self.local_rows:
             return self.enclose(points)
@@ -80,7 +80,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Disjoint:
-    """The ellipsoids of the two classes have no point in common, so each class is a piece as it stands."""
+    """The ellipsoids of the two classes have no point in common, so each class is one piece."""
 
     pos: Enclosure
     neg: Enclosure
@@ -88,7 +88,7 @@ class Disjoint:
 
 @dataclass(frozen=True, eq=False)
 class ParallelCut:
-    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their class's one are separated.
+    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated.
 
     Attributes
     ----------
@@ -117,14 +117,14 @@ class ParallelCut:
 
 @dataclass(frozen=True)
 class Inseparable:
-    """There is no meaningful cut: the hulls of the two classes meet, or even their means coincide."""
+    """There is no meaningful cut: the class means coincide or, with `Settings.published`, the hulls meet."""
 
 
 Separation: TypeAlias = Disjoint | ParallelCut | Inseparable
 
 
 def can_enclose(points: PointSet) -> bool:
-    """The independence-dimension inequality: more rows than features."""
+    """Whether there are more rows than features, the paper's independence-dimension inequality."""
     return points.n_points > points.n_features
 
 
@@ -152,7 +152,8 @@ def n_inside(points: PointSet, ellipsoid: Ellipsoid) -> int:
 def find_cut(own: PointSet, other: PointSet, settings: Settings) -> ParallelCut | Inseparable:
     """Cut through the nearest points of the reduced hulls or, if these meet, through the class means.
 
-    The paper does not say what to do if they meet (row 4 of docs/explanation/differences.md).
+    The paper does not say what to do if hulls meet (row 4 of docs/explanation/differences.md): with
+    `settings.published`, the classes are then inseparable.
     """
     nearest = nearest_points(own, other, local_rows=settings.local_rows)
     if nearest.means_coincide or (nearest.hulls_meet and settings.published):

@@ -44,7 +44,7 @@ class FoundEllipsoid:
     n_own, n_other : int
         Rows it was built around, and remaining rows of the other class inside it when it was found (-1: not counted).
     cuts : tuple of ParallelCut
-        The cuts that carved it out; empty if the class was taken whole.
+        The cuts that carved it out; empty if it encloses all rows of the class that were left.
     n_round : int
         The round it was found in, from 1.
     is_terminal : bool
@@ -112,8 +112,7 @@ def partition(
 ) -> Partition:
     """Cut two classes into nearly pure ellipsoids; `on_round` is called after every round.
 
-    Always terminates: every round removes at least one row, and the first that does not is the last (row 8 of
-    docs/explanation/differences.md).
+    Always terminates: the first round that removes no row is the last (row 8 of docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
     pos = _Side(True, gather_if_small(pos_rows, settings.local_rows), none)

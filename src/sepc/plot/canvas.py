@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# The longest name shown elsewhere in a plot.
-LONGEST = 36
-# The longest name that fits along an axis of the usual size.
-ALONG_AXIS = 48
+# The longest name that fits along an axis of the usual size, and elsewhere in a plot.
+ALONG_AXIS, LONGEST = 48, 36
 # Height of the tick labels and the axis label below axes, in inches.
 WRITTEN_BELOW = 0.47
 
@@ -97,7 +95,7 @@ def panels(ax: Any, n: int, *, with_last: bool) -> tuple[tuple[Axes, ...], Axes 
 
 
 def for_matplotlib(name: Any, longest: int = LONGEST) -> str:
-    r"""A user's name as one short line of plain text: no formulas, nothing hidden from a legend.
+    r"""A user's name as one short line that matplotlib shows as it is, neither as a formula nor hidden in a legend.
 
     Examples
     --------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Numbers closer than this, as shares of the plot's width and height, would overlap.
 NUMBER_ROOM = np.array([0.025, 0.045])
-# A number moved down by more steps than this would be too far from its ellipse.
+# A number moved down by this many steps would be too far from its ellipse.
 MOST_STEPS = 4
 
 
@@ -31,9 +31,9 @@ def draw_ellipse(ax: Axes, ellipse: Ellipsoid, how: Look, fill: float, **options
 def set_limits(ax: Axes, points: FloatArray, margin: float = 0.04) -> None:
     """Set limits that show all points with a margin, even along a constant feature."""
     low, high = points.min(axis=0), points.max(axis=0)
-    room = np.where(high > low, margin * (high - low), np.maximum(np.abs(low), 1.0) * 0.1)
-    ax.set_xlim(low[0] - room[0], high[0] + room[0])
-    ax.set_ylim(low[1] - room[1], high[1] + room[1])
+    border = np.where(high > low, margin * (high - low), np.maximum(np.abs(low), 1.0) * 0.1)
+    ax.set_xlim(low[0] - border[0], high[0] + border[0])
+    ax.set_ylim(low[1] - border[1], high[1] + border[1])
 
 
 def draw_names(ax: Axes, centers: FloatArray, names: list[str]) -> None:

@@ -16,7 +16,7 @@ from sepc.estimators.unwrapping import Unwrapped, unwrap
 
 
 def decide_for_plot(estimator: Any, X: ArrayLike) -> Decisions:
-    """Decide on rows with a model that reports trust."""
+    """Decide on rows; raises if the model gives no trust."""
     return decide_with_trust(estimator, X, "give its labels and trust to from_predictions")
 
 

@@ -95,9 +95,9 @@ class PartitionDisplay(ShownOnOneLine):
     With more features, the exact projections (shadows) of the ellipsoids are drawn; ellipsoids whose shadows overlap
     may still be disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, based on the counts
     of its training rows; with weights, the trust of a row also depends on its own values, as `WeightsDisplay` shows.
-    Hyperplanes are not drawn, since their projections are not lines.
+    Hyperplanes are not drawn, because their projections are not lines.
 
-    Thin outlines enclose the rows left over at the end, and may be impure.
+    Thin outlines are ellipsoids around the rows left over at the end, which may contain many rows of other labels.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class PartitionDisplay(ShownOnOneLine):
     min_trust : float
         The threshold of the classifier.
     rows : RowSample
-        Rows drawn as points.
+        Rows to draw as points.
     ax_, figure_
         The axes and the figure, after `plot`.
 
@@ -346,7 +346,7 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
     """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,).
 
-    With weights, trust differs from row to row, so an ellipsoid has none; counts are used for these models too.
+    With weights, trust differs from row to row, so counts are used for these models too.
     """
     return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 

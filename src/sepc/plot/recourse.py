@@ -1,4 +1,4 @@
-"""RecourseDisplay: what changes in a counterfactual answer, next to the usual range of the target label."""
+"""RecourseDisplay: what changes in a counterfactual, next to the usual range of the target label."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecourseDisplay(ShownOnOneLine):
     """An answer of a `Recourse` (a counterfactual): one line per feature that changes, the most costly first.
 
     Create it with `from_recourse`. The hollow marker is the row as it is, the filled one the answer, in standard
-    deviations from the mean of the training rows; a category is placed by its share of labels. The grey bar covers the
+    deviations from the mean of the training rows; a category is placed by its target encoding. The grey bar covers the
     middle 80 % of the label's training cases.
 
     Attributes

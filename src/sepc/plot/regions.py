@@ -53,7 +53,7 @@ class Bars(ShownOnOneLine):
 
 @dataclass(eq=False, repr=False)
 class TrustDisplay(ShownOnOneLine):
-    """The paper's chart of regions: for each, the test rows with right and wrong labels, and the trust.
+    """The paper's chart of regions: for each, the test rows with right and wrong labels, and their mean trust.
 
     Create it with `from_estimator`. A large hatched part next to high trust marks a region to look into.
 
@@ -94,7 +94,7 @@ class TrustDisplay(ShownOnOneLine):
             Fitted; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X, y : rows and their true labels
         max_regions : int
-            Regions with a bar of their own, those with the most rows; all others share one.
+            How many regions, those with the most rows, have a bar of their own; all others share one.
         ax : matplotlib axes, optional
 
         Returns

@@ -29,9 +29,8 @@ class ReliabilityDisplay(ShownOnOneLine):
     """A reliability diagram: the share of right labels in bins of trust, with 95 % intervals.
 
     Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. On the diagonal, trust
-    is perfectly calibrated; below it, it is overconfident. Bins have about equally many rows, and rows of equal trust
-    share a bin; the strip above shows their sizes. The legend gives the expected calibration error (ECE), the mean
-    distance from the diagonal.
+    is perfectly calibrated; below it, trust is too high. Bins have about equally many rows, and rows of equal trust
+    share a bin; the strip above shows their sizes. The legend gives the expected calibration error, `sepc.metrics.ece`.
 
     Attributes
     ----------

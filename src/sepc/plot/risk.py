@@ -29,8 +29,8 @@ OURS = "sepc risk-coverage"
 class RiskCoverageDisplay(ShownOnOneLine):
     """A risk-coverage curve: the selective risk (error rate) of the most trusted rows, at every coverage.
 
-    Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. Lower is better, and
-    so is a smaller AURC, the mean of the curve. Ties are averaged over all orders, as in `sepc.metrics.aurc`.
+    Create it with `from_estimator` or `from_predictions`; several can be drawn on the same axes. A lower curve is
+    better, and so is a smaller AURC, its mean. Ties are averaged over all orders, as in `sepc.metrics.aurc`.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RiskCoverageDisplay(ShownOnOneLine):
     name : str
         Shown in the legend.
     accepted : (float, float) or None
-        Coverage and risk of the rows that the estimator accepts, drawn as a point; NaN is the risk of no rows.
+        Coverage and risk of the rows that the estimator accepts, drawn as a point; the risk is NaN if it accepts none.
     line_, ax_, figure_
         The line, the axes and the figure, after `plot`.
 
@@ -123,7 +123,7 @@ class RiskCoverageDisplay(ShownOnOneLine):
         coverage, risk = self.accepted or (0.0, np.nan)
         if coverage == 0.0:
             return "accepts no row"
-        return f"accepts {percent(coverage)}, {percent(risk)} of these wrong"
+        return f"accepts {percent(coverage)}, {percent(risk)} of them wrong"
 
     def _frame(self) -> None:
         ours = [line for line in self.ax_.get_lines() if str(line.get_gid()).startswith(OURS)]
@@ -133,7 +133,7 @@ class RiskCoverageDisplay(ShownOnOneLine):
         self.ax_.set_ylim(-0.02 * highest, 1.08 * highest)
         in_percent(self.ax_)
         self.ax_.set_xlabel("coverage: share of rows accepted, most trusted first")
-        self.ax_.set_ylabel("selective risk: error rate among these")
+        self.ax_.set_ylabel("selective risk: error rate of accepted rows")
         self.ax_.grid(alpha=0.3)
         self.ax_.legend(fontsize="small")
 

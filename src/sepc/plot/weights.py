@@ -1,4 +1,4 @@
-"""WeightsDisplay: the curves of the features that count most, and the weights of ellipsoids."""
+"""WeightsDisplay: shape functions of the most important features, and the weights of ellipsoids."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FEWEST_BARS = 7
 
 @dataclass(eq=False, repr=False)
 class WeightsDisplay(ShownOnOneLine):
-    """What counts in an `SEPClassifier` with weights: shape functions of features, and weights of ellipsoids.
+    """The weights of an `SEPClassifier`: shape functions of features, and weights of ellipsoids.
 
     Create it with `from_estimator`. Each curve is a shape function: what a feature adds to the log-odds of a class
     against the other class or, with more classes, against their average; the terms of a row add up. Positive terms
@@ -51,13 +51,13 @@ class WeightsDisplay(ShownOnOneLine):
     contrast : Contrast
         The class, and what it is compared with.
     curves : tuple of Curve
-        Sorted by spread, the largest first.
+        In the order of `features`, or by spread, the largest first.
     ellipsoids : tuple of EllipsoidWeight
         Sorted by mean absolute term, the largest first.
     axes_ : tuple of matplotlib axes
         The axes of the curves, after `plot`.
     ax_ellipsoids_ : matplotlib axes or None
-        The axes of the ellipsoids, if there are any.
+        The axes of the ellipsoids; None if there are no ellipsoids, or fewer axes were given.
     figure_
 
     Examples
@@ -88,16 +88,16 @@ class WeightsDisplay(ShownOnOneLine):
         max_ellipsoids: int = 10,
         ax: Any = None,
     ) -> Self:
-        """Draw what counts in a fitted classifier.
+        """Draw the weights of a fitted classifier.
 
         Parameters
         ----------
         estimator : SEPClassifier
             Fitted, with ``trust="weights"``; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
-            Rows that decide what counts most, for instance the training rows. Their histogram is at the foot of each
-            curve, and the curve covers 99 % of them. Without rows, ticks at the foot mark the quantiles of the training
-            rows at which the curve may step.
+            Rows by which features and ellipsoids are ranked, for instance the training rows. Their histogram is at
+            the foot of each curve, and the curve covers 99 % of them. Without rows, ticks at the foot mark the
+            quantiles of the training rows at which the curve may step.
         features : sequence of str or int, optional
             The curves to draw, by name or position. By default those whose terms vary most over the rows.
         label : object, optional

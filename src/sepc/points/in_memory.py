@@ -243,8 +243,8 @@ def check_gatherable(points: PointSet, max_rows: int) -> None:
     if points.n_points > max_rows:
         size = _readable_size(points.n_points * points.n_features * BYTES_PER_CELL)
         raise ValueError(
-            f"gather would bring {points.n_points:,} rows ({size}) to one machine; "
-            f"the limit is {max_rows:,}. Raise local_rows if you mean it."
+            f"gather would load {points.n_points:,} rows ({size}) into this process; "
+            f"the limit is {max_rows:,}. Raise local_rows to allow this."
         )
 
 

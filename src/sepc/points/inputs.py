@@ -105,7 +105,7 @@ def _as_array(X: Any) -> NDArray[Any]:
     if sparse.issparse(X):
         raise TypeError("Sparse data is not supported; if it fits in memory, use X.toarray().")
     if hasattr(X, "__dask_graph__"):
-        raise TypeError("Dask collections are not supported here; if it fits in memory, use X.compute().")
+        raise TypeError("Dask collections are not supported here; if the data fits in memory, use X.compute().")
     if isinstance(X, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(X.astype(np.float64), np.nan))
     try:
@@ -117,7 +117,7 @@ def _as_array(X: Any) -> NDArray[Any]:
 def _as_numbers(table: NDArray[Any], names: Sequence[str]) -> FloatArray:
     kind = table.dtype.kind
     if kind in NUMBER_KINDS:
-        # A wider float than ours may become infinite; the check that follows names its cell.
+        # A wider float may become infinite; `refuse_non_finite` then names its cell.
         with np.errstate(over="ignore"):
             return table.astype(np.float64, copy=False)
     if kind == "c":
@@ -148,7 +148,7 @@ def _number(cell: Any, name: str, i: int) -> float:
 
 
 def refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
-    """Raise if a cell is NaN or infinite, naming its column."""
+    """Raise a ValueError that names the first NaN or infinite cell, if there is one."""
     is_finite = np.isfinite(rows)
     if is_finite.all():
         return

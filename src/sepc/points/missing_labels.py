@@ -10,7 +10,7 @@ from sepc.wording import counted
 
 
 def refuse_missing_labels(y: ArrayLike) -> None:
-    """Raise if labels are missing, giving their number and the position of the first, counted from 0."""
+    """Raise a ValueError if labels are missing, with their number and the position of the first, counted from 0."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "fOmM":
         return

@@ -39,7 +39,7 @@ class ParquetSource:
     n_rows : tuple of int
         Rows of each block.
     encoder : TableEncoder or None
-        Turns the blocks into rows; without it all columns are numbers.
+        Turns the blocks into rows; if None, all columns must be numeric.
     """
 
     names: tuple[str, ...]
@@ -96,7 +96,7 @@ class ParquetSource:
         return rows
 
     def draw(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-        """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels."""
+        """Draw up to `n_rows` rows with their labels: equally many from each block, as far as it has them."""
         import pyarrow as pa
 
         n_each, tables, labels = max(1, n_rows // len(self.n_rows)), [], []
@@ -169,7 +169,7 @@ def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tup
 
 
 def has_other_columns(path: str | PathLike[str], y: Any) -> bool:
-    """Whether Parquet files have non-numeric columns; no rows are read."""
+    """Whether Parquet files have non-numeric columns besides the labels; no rows are read."""
     types = [field.type for field in _open(path, y).schema if field.name != y]
     from pyarrow.types import is_boolean, is_floating, is_integer
 

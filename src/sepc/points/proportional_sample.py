@@ -123,8 +123,8 @@ class RowCounts:
 
     Examples
     --------
-    >>> look = RowCounts(seed=0, limit=HIGHEST_HASH)
-    >>> look.map(np.array([[5.0], [7.0], [5.0]])).held.counts.tolist()
+    >>> counter = RowCounts(seed=0, limit=HIGHEST_HASH)
+    >>> counter.map(np.array([[5.0], [7.0], [5.0]])).held.counts.tolist()
     [1, 2]
     """
 
@@ -187,8 +187,8 @@ def _add_counts(
 
 
 @dataclass(frozen=True)
-class Room:
-    """How much a pass may remember of one class.
+class MemoryLimits:
+    """How much a pass may keep in memory, per class.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Room:
         return max(self.n_rows, n_wanted + min((HELD_PER_WANTED - 1) * n_wanted, MOST_SPARE))
 
 
-ROOM = Room()
+MEMORY_LIMITS = MemoryLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,19 +227,19 @@ class ClassSample:
 
 
 def sample_classes(
-    classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, room: Room = ROOM
+    classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, limits: MemoryLimits = MEMORY_LIMITS
 ) -> list[ClassSample]:
     """Draw about `n_wanted` rows in proportion to the classes, but at least `n_least` of each, or all it has.
 
     Of the copies of a row, the same share is kept as of all rows, to within one copy. This needs the numbers of copies:
-    of all distinct rows if there is room, otherwise of those with low hashes, which represent the others. Frequent rows
+    of all distinct rows if they fit, otherwise of those with low hashes, which represent the others. Frequent rows
     are counted regardless of their hashes, so that they are never in or out by chance. If a few thousand rows repeat
     often, but not often enough to count as frequent, among many more that do not, the sample is unbiased but has a
     higher variance than one of distinct rows.
 
-    Takes one pass if there is room for all rows, if a class has at most 8,192 distinct rows, or if rows rarely repeat.
-    Takes two if some rows are frequent among many others, or if rows have two or more copies on average and there is no
-    room for all distinct ones. Classes share passes as in `reduce_each`.
+    Takes one pass if all rows fit, if a class has at most 8,192 distinct rows, or if rows rarely repeat. Takes two if
+    some rows are frequent among many others, or if rows have two or more copies on average and the distinct ones do not
+    fit. Classes share passes as in `reduce_each`.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def sample_classes(
     seed : int
         A different seed draws different rows.
     n_least : int
-    room : Room
+    limits : MemoryLimits
 
     Returns
     -------
@@ -262,14 +262,15 @@ def sample_classes(
     >>> np.unique(sample.rows, return_counts=True), sample.weight
     ((array([1., 2., 3.]), array([6, 3, 1])), 10.0)
     """
-    draws = _draws(classes, n_wanted, seed, n_least, room)
-    looks = [draw.first_look() for draw in draws]
-    counts = reduce_each_with(classes, looks)
-    again = {i: look for i, draw in enumerate(draws) if (look := draw.second_look(looks[i], counts[i])) is not None}
+    draws = _draws(classes, n_wanted, seed, n_least, limits)
+    counters = [draw.first_pass() for draw in draws]
+    counts = reduce_each_with(classes, counters)
+    second_passes = [draw.second_pass(counters[i], counts[i]) for i, draw in enumerate(draws)]
+    again = {i: counter for i, counter in enumerate(second_passes) if counter is not None}
     second = reduce_each_with([classes[i] for i in again], list(again.values()))
     for i, counted in zip(again, second, strict=True):
-        looks[i], counts[i] = again[i], counted
-    return [draw.sample(look, counted) for draw, look, counted in zip(draws, looks, counts, strict=True)]
+        counters[i], counts[i] = again[i], counted
+    return [draw.sample(counter, counted) for draw, counter, counted in zip(draws, counters, counts, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -279,20 +280,20 @@ class _Draw:
     n: int
     n_wanted: int
     seed: int
-    room: Room
+    limits: MemoryLimits
 
-    def first_look(self) -> RowCounts:
-        n_held = self.room.n_held(self.n_wanted)
+    def first_pass(self) -> RowCounts:
+        n_held = self.limits.n_held(self.n_wanted)
         if n_held >= self.n:
             return RowCounts(self.seed, HIGHEST_HASH)
-        return RowCounts(self.seed, _hash_below(n_held / self.n), self.room.n_rows // 2, self.room.n_counters)
+        return RowCounts(self.seed, _hash_below(n_held / self.n), self.limits.n_rows // 2, self.limits.n_counters)
 
-    def second_look(self, first: RowCounts, counts: Counts) -> RowCounts | None:
-        """The second count that is needed, if any."""
+    def second_pass(self, first: RowCounts, counts: Counts) -> RowCounts | None:
+        """What to count in a second pass; None if none is needed."""
         if counts.held.counts.sum() == self.n:
             return None
         limit = highest = _highest(first, counts.held)
-        n_held = self.room.n_held(self.n_wanted)
+        n_held = self.limits.n_held(self.n_wanted)
         if len(counts.held.hashes) < n_held / 2:
             # The hash below which the wanted number of rows is expected, judging by the hashes seen.
             limit = max(limit, _hash_below(n_held * (highest / N_HASHES) / len(counts.held.hashes)))
@@ -300,17 +301,17 @@ class _Draw:
         also = frequent[frequent > np.uint64(limit)]
         return RowCounts(self.seed, limit, also=also) if limit > highest or len(also) else None
 
-    def sample(self, look: RowCounts, counts: Counts) -> ClassSample:
+    def sample(self, counter: RowCounts, counts: Counts) -> ClassSample:
         held = counts.held
         is_frequent = held.counts > self._n_frequent
-        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(look, held))))
+        held = held.select(is_frequent | (held.hashes <= np.uint64(_highest(counter, held))))
         rows = np.repeat(held.rows, self._n_kept(held.counts), axis=0)
         return ClassSample(rows, self.n / max(1, len(rows)))
 
     @property
     def _n_frequent(self) -> float:
         """Rows with more copies than this are frequent."""
-        return 2 * self.n / self.room.n_counters
+        return 2 * self.n / self.limits.n_counters
 
     def _n_kept(self, counts: IntArray) -> IntArray:
         """How many copies of each row to keep: systematic sampling in the order of hashes, from a random start.
@@ -328,10 +329,10 @@ class _Draw:
         return np.minimum(np.diff(steps, prepend=0), counts)
 
 
-def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, room: Room) -> list[_Draw]:
+def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, limits: MemoryLimits) -> list[_Draw]:
     sizes = [points.n_points for points in classes]
     shares = [-(-n_wanted * n // max(1, sum(sizes))) for n in sizes]
-    return [_Draw(n, min(n, max(share, n_least)), seed, room) for n, share in zip(sizes, shares, strict=True)]
+    return [_Draw(n, min(n, max(share, n_least)), seed, limits) for n, share in zip(sizes, shares, strict=True)]
 
 
 def _hash_below(share: float) -> int:
@@ -339,9 +340,9 @@ def _hash_below(share: float) -> int:
     return min(int(share * N_HASHES), HIGHEST_HASH)
 
 
-def _highest(look: RowCounts, held: CountedRows) -> int:
+def _highest(counter: RowCounts, held: CountedRows) -> int:
     """The hash up to which every row was counted."""
-    return max(look.limit, int(held.hashes[-1])) if look.n_least and len(held.hashes) else look.limit
+    return max(counter.limit, int(held.hashes[-1])) if counter.n_least and len(held.hashes) else counter.limit
 
 
 def _start(seed: int) -> float:

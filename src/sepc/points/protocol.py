@@ -1,4 +1,4 @@
-"""The two interfaces of the library: a set of rows, and a summary computed over it in one pass."""
+"""Two interfaces: a set of rows, and a summary computed over it in one pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 
 
 class Reduction(Protocol[State, Answer_co]):
-    """A summary of rows, as three pure functions; its state does not grow with the number of rows."""
+    """A summary of rows, as three pure functions; its state should stay small however many rows there are."""
 
     def map(self, block: FloatArray, /) -> State:
         """Summarise one block of rows, possibly empty."""
@@ -28,16 +28,16 @@ class Reduction(Protocol[State, Answer_co]):
 
 
 class Region(Protocol):
-    """A region of the feature space: anything that can tell which rows it contains."""
+    """A region of the feature space."""
 
     def contains(self, rows: FloatArray, /) -> BoolArray:
-        """Tell for each row whether it lies in the region."""
+        """Whether each row lies in the region."""
         ...
 
 
 @runtime_checkable
 class PointSet(Protocol):
-    """A set of rows, wherever they are stored. Sets are immutable: every method returns a new one."""
+    """An immutable set of rows, wherever they are stored."""
 
     @property
     def n_features(self) -> int:

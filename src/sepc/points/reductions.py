@@ -124,7 +124,7 @@ class ColumnRange(_RangeJoin):
     """Minimum and maximum of every column, two (d,) arrays; inf and -inf if there are no rows."""
 
     def map(self, block: FloatArray) -> Range:
-        """Find the range of one block by comparing tiles: along short rows NumPy is four times slower."""
+        """Find the range of one block by comparing whole tiles, four times as fast as reducing along short rows."""
         lowest = np.full((min(TILE_ROWS, len(block)), block.shape[1]), np.inf)
         highest = -lowest
         for tile in row_tiles(block):

@@ -53,14 +53,14 @@ def is_sampled(rows: FloatArray, share: float, seed: int) -> BoolArray:
 
 
 def _mix_in_columns(hashes: NDArray[np.uint64], tile: FloatArray) -> None:
-    _mix(hashes)
+    mix(hashes)
     for j in range(tile.shape[1]):
         # Adding zero turns -0.0 into 0.0 and makes the column contiguous.
         hashes ^= (tile[:, j] + 0.0).view(np.uint64)
-        _mix(hashes)
+        mix(hashes)
 
 
-def _mix(hashes: NDArray[np.uint64]) -> None:
+def mix(hashes: NDArray[np.uint64]) -> None:
     """One step of splitmix64, in place: every bit of the input flips about half of the output's."""
     hashes += GOLDEN
     hashes ^= hashes >> np.uint64(30)
@@ -93,5 +93,5 @@ class HashSample:
         return n, left[1] + right[1] if n <= self.max_rows else ()
 
     def finish(self, state: SampleState) -> FloatArray | None:
-        """Join them in one array."""
+        """The rows in one array, or None if there were too many."""
         return np.concatenate(state[1]) if state[1] else None

@@ -35,7 +35,7 @@ class Signatures:
     Parameters
     ----------
     regions : tuple of Region
-        Ellipsoids, or anything else that can tell which rows it contains.
+        Ellipsoids, or any others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The mean of the rows farthest along a direction, found by counting, so that no rows have to be moved."""
+"""The mean of the rows farthest along a direction, found by counting, without gathering rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_BINS = 4096
 def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArray | None = None) -> FloatArray:
     """Mean of the `k` rows of `points` that lie farthest along `direction`.
 
-    This is the support point of the hull in which no row weighs more than ``1 / k`` (problem 3 of the paper).
+    This is the support point of the hull in which no row has a weight above ``1 / k`` (problem 3 of the paper).
     Rows tied at the boundary share the remaining weight, so every engine gives the same point.
 
     Takes two to seven passes, four for a million rows without ties.

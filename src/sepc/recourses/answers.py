@@ -21,9 +21,9 @@ from sepc.wording import counted, decimal, deviations, listed, name_of
 
 
 class Deviations(NamedTuple):
-    """A feature before and after, and the middle 80 % of the label's cases, in deviations from the mean.
+    """A feature before and after, and the middle 80 % of the label's cases, in standard deviations from the mean.
 
-    The range is NaN for categories, which are placed by their share of labels in training.
+    The range is NaN for categories, whose positions are their shares of labels in training.
     """
 
     before: float
@@ -64,13 +64,13 @@ class Answer(ShownInLists):
     rows : (1, d + Q) array
         The row in the model's features.
     decision : Decision
-        What the model says about it.
+        The model's decision on this row.
     changes : tuple of FeatureChange
         The most expensive first.
     cost : float
         The root of the sum of the squared costs of the changes.
     added : float
-        The cost above the bound: what it takes to be accepted, beyond being like cases of the label.
+        The cost above the bound: what acceptance takes, beyond reaching an ellipsoid of the label.
     """
 
     tables: Tables
@@ -98,7 +98,7 @@ class Answer(ShownInLists):
 
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
-    """The changes from the given row to a row of the model, towards a class; the most expensive first."""
+    """The changes from the given row to `row`, the most expensive first; `owner` is the class of the target label."""
     places, columns = (
         limits.model.standardize(row[np.newaxis])[0],
         {choice.features.start: choice for choice in limits.choices},

@@ -15,7 +15,7 @@ SURE_SHARE = 0.99
 
 
 class RelaxedOptions(NamedTuple):
-    """The ends of a box, in standardised features, the price of distance in it, and a squared cost on top."""
+    """The ends of a box in standardised features, the price per unit of distance in it, and a squared cost to add."""
 
     low: FloatArray
     high: FloatArray
@@ -25,7 +25,7 @@ class RelaxedOptions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A categorical column, of which a category is chosen.
+    """A categorical column, and the categories to choose from.
 
     Attributes
     ----------

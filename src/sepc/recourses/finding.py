@@ -17,32 +17,32 @@ from sepc.recourses.targets import Target
 # Ellipsoids in which the cheapest row is sought: those cheapest to enter.
 PULLED = 6
 
-# How often the slope is computed.
+# How many times the slope is computed.
 ROUNDS = 3
-# Lengths of the first steps uphill, in deviations, and of later ones as shares of the step that was enough.
+# Lengths of the first steps uphill, in standard deviations, and of later ones as shares of the step that was enough.
 FIRST_PULLS = 0.4 * 2.0 ** np.arange(6)
 LATER_PULLS = np.array([0.55, 0.7, 0.85, 1.0])
 # Log-odds are step functions, so slopes are taken over this many deviations to either side.
 REACH = 0.25
-# How far the ellipsoid is shrunk so that rows are sure to lie in it, even once whole numbers are rounded.
+# Factors that shrink the ellipsoid so that rows are sure to lie in it, even once whole numbers are rounded.
 SMALLER, SMALLER_TO_ROUND = 1.0 - 1e-6, 0.9
 
-# Ellipsoids whose depths are examined: the cheapest to reach. Of these, this many are walked into for being cheapest,
-# and as many for having the most training rows, where a label is more likely to be trusted.
+# Ellipsoids in which a row deep inside is tried: the cheapest to reach. Of these, the path inwards is searched for this
+# many cheapest ones, and for as many with the most training rows, where trust tends to be higher.
 MOST_DEPTHS, MOST_WALKS = 12, 4
-# A walk goes from the boundary inwards in this many steps.
+# Positions on the path from the boundary inwards.
 STEPS = np.linspace(0.0, 1.0, 7)
 # A category is kept if it is at least this frequent in an ellipsoid, as a share of the most frequent one.
 FREQUENT = 0.2
 
 # Rounds of changing one feature at a time until a row is accepted, and of taking changes back.
 MOST_RAISES, MOST_SAVINGS = 8, 8
-# A change that costs nothing is worth as much as one that costs this.
+# Added to the cost of every change when gains per cost are compared, so that free changes do not always win.
 LEAST_COST = 0.2
 # How much of a change is left when it is taken back, and the saving, as a share of the cost, worth another round.
 KEPT = np.array([0.0, 0.5, 0.8, 0.95])
 WORTH = 1e-2
-# How much more a tidier row may cost, and to how many digits of a deviation its numbers may be rounded.
+# How much more a simpler row may cost, and how many levels of rounding are tried.
 DEARER, ROUNDINGS = 1.02, 4
 
 
@@ -65,7 +65,7 @@ def find(target: Target, reached: Reach) -> FloatArray:
 
 
 def _project_uphill(target: Target, entry: Entry) -> FloatArray:
-    """The cheapest row that meets the target, found by steps uphill with an entry's categories; empty if none."""
+    """The cheapest row that meets the target, found by steps towards higher log-odds from an entry; may be empty."""
     limits = target.limits
     box = replace(entry.box, low=limits.ends[0], high=limits.ends[1])
     projector = box.projector(entry.ellipsoid, shrunk=SMALLER_TO_ROUND if limits.is_whole.any() else SMALLER)
@@ -231,7 +231,7 @@ def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
 
 
 def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows that differ from one in a single feature."""
+    """Rows that differ from `row` in a single feature."""
     where, values = limits.moves
     differs = row[where] != values
     rows = np.tile(row, (int(differs.sum()), 1))

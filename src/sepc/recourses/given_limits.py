@@ -30,7 +30,7 @@ class GivenLimit:
     ----------
     column : str
     words : str
-        The limit as a user would say it.
+        The limit in words.
     low, high : float
     allowed : frozenset of int or None
         Category codes.
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def usual(self) -> TrainingSummary:
-        """What is usual among training rows."""
+        """The summary of the training rows."""
         assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual
 
@@ -81,7 +81,7 @@ class Row:
         return self.model.feature_names.index(column)
 
     def kind(self, column: str) -> FeatureKind:
-        """What a column is."""
+        """The kind of a column."""
         return self.usual.displays[self.feature(column)].kind
 
     def categories(self, column: str) -> Categories:
@@ -130,7 +130,7 @@ class GivenLimits:
         return Limits(row.model, row.values, low, high, prices, is_whole, choices)
 
     def _ends(self, given: Iterable[GivenLimit]) -> tuple[FloatArray, FloatArray]:
-        """The ranges of numbers: as in training, or as the user says; dates stay as they are."""
+        """The ranges of numbers: as in training, or as the user gives them; dates are fixed."""
         row, values = self.row, self.row.values[: len(self.row.model.shift)]
         low = np.minimum(row.usual.overall[:, 0], values)
         high = np.maximum(row.usual.overall[:, -1], values)
@@ -171,10 +171,10 @@ class GivenLimits:
         )
 
     def _check(self, low: FloatArray, high: FloatArray, numbers: BoolArray) -> None:
-        """Raise if no value is left, such as between 0.2 and 0.8 where only whole numbers are known."""
+        """Raise a ValueError if no value is left, such as between 0.2 and 0.8 if training had only whole numbers."""
         for j in np.flatnonzero((low > high) & numbers).tolist():
             name = self.row.model.feature_names[j]
-            raise ValueError(f"The limits of {shown(name)} leave no value; in training it was always a whole number.")
+            raise ValueError(f"The limits of {shown(name)} contain no whole number; in training it was always one.")
 
 
 def given_limits(
@@ -184,7 +184,7 @@ def given_limits(
     bounds: Mapping[Any, Any] | None,
     direction: Mapping[Any, str] | None,
 ) -> GivenLimits:
-    """Parse what a user allows to change; raises a ValueError in the user's own terms."""
+    """Parse what a user allows to change; raises a ValueError that names the user's columns."""
     fixed_columns = [name for name in (_column(row, key, may_be_unused=True) for key in fixed) if name in row.columns]
     bounded = {_column(row, key): given for key, given in (bounds or {}).items()}
     directed = {_column(row, key): given for key, given in (direction or {}).items()}
@@ -224,7 +224,7 @@ def _limits_of(row: Row, name: str, bounds: Any, direction: str | None) -> list[
             raise ValueError(f"Column {shown(name)} holds categories, which have no direction; give bounds instead.")
         return [_allowed(row, name, bounds)]
     if row.kind(name) is FeatureKind.DATE:
-        raise ValueError(f"Column {shown(name)} holds dates, which stay as they are.")
+        raise ValueError(f"Column {shown(name)} holds dates, which are never changed; give no limits for it.")
     low, high = _ends(name, bounds)
     if direction is not None:
         low, high = _ends_in_direction(row, name, direction, low, high)
@@ -288,7 +288,7 @@ def _price(key: Any, price: float) -> float:
 
 
 def _whole_numbers(row: Row) -> BoolArray:
-    """Which features are whole numbers, both in training as far as known and in the row itself."""
+    """Which features are whole numbers, both in the summary of training rows and in the row itself."""
     values = row.values[: len(row.model.shift)]
     is_number = np.array([display.kind is FeatureKind.NUMBER for display in row.usual.displays])
     return np.asarray(is_number & (row.usual.overall % 1.0 == 0.0).all(axis=1) & (values % 1.0 == 0.0))

@@ -1,4 +1,4 @@
-"""Query a model about rows in its own features."""
+"""Query a model about rows in the model's features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sepc.recourses.targets import Judgements
 
 @dataclass(frozen=True, eq=False)
 class Deciding:
-    """Queries a model about rows in its own features.
+    """Queries a model about rows in the model's features.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Deciding:
     label : object
         The target label.
     min_trust : float or None
-        The trust required; None for whatever the model accepts.
+        The trust required; None for that at which the model accepts.
     tables : Tables
     """
 
@@ -57,7 +57,7 @@ class Deciding:
         return Judgements.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
 
     def decide(self, rows: FloatArray) -> Decisions:
-        """Decisions on rows: straight from the partition where it decides alone, else on rows of the table."""
+        """Decisions on rows: directly from the partition if it decides alone, otherwise on rows of the table."""
         classifier = unwrap(self.model).classifier
         if isinstance(classifier, SEPClassifier):
             return SEPDecisions.of(classifier.model_, rows, classifier.min_trust)
@@ -68,7 +68,7 @@ class Deciding:
         return decide_rows(self.model, self.tables.of(rows))
 
     def _judge_by_weights(self, partition: SEPClassifier, rows: FloatArray) -> Judgements:
-        """The same as through `decide`, without what only decisions need."""
+        """The same result as through `decide`, without computing what is not needed here."""
         model, least = partition.model_, partition.min_trust if self.min_trust is None else self.min_trust
         probabilities, inside = weigh_and_locate(model, rows)
         owner = _position(model.classes, self.label)

@@ -13,7 +13,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.recourses.choices import Choice
 
-# Values tried for a number: one in this many quantiles of the training rows.
+# Values tried for a number: every eighth of the quantiles of the training rows.
 QUANTILES = slice(0, None, 8)
 
 
@@ -29,7 +29,7 @@ class Limits:
     low, high : (d,) arrays
         The ranges of numbers; ignored for features that encode categories.
     prices : (d,) array
-        The cost of a deviation of each number; 0 for features that encode categories.
+        The cost of each number per standard deviation; 0 for features that encode categories.
     is_whole : (d,) bool array
         Which numbers must be whole.
     choices : sequence of Choice
@@ -46,7 +46,7 @@ class Limits:
 
     @cached_property
     def usual(self) -> TrainingSummary:
-        """What is usual among training rows."""
+        """The summary of the training rows."""
         assert self.model.usual is not None  # Every fitted model has it.
         return self.model.usual
 

@@ -1,4 +1,4 @@
-"""How cheap it can be to reach the ellipsoids of a label: branch and bound, with a proof for every branch."""
+"""Lower bounds on the cost of reaching the ellipsoids of a label: branch and bound, with a proof for every branch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WHOLE = 1e-7
 
 
 class RelaxedBox(NamedTuple):
-    """A box in standardised features, the prices of distances in it, and a squared cost on top."""
+    """A box in standardised features, the prices per unit of distance in it, and a squared cost to add."""
 
     low: FloatArray
     high: FloatArray
@@ -70,7 +70,7 @@ class Box:
     def rows_at(self, places: FloatArray) -> FloatArray:
         """Rows within the limits at places in standardised features, with the first remaining category of each column.
 
-        Whole numbers are rounded, and what did not move keeps its value to the last bit.
+        Whole numbers are rounded, and features that did not move keep their exact values.
         """
         limits = self.limits
         rows, d = limits.round_whole_numbers(self.rows_near(places)), limits.n_features
@@ -78,7 +78,7 @@ class Box:
         return limits.encode_categories(rows)
 
     def rows_near(self, places: FloatArray) -> FloatArray:
-        """The same, neither rounded nor clipped to the limits."""
+        """The rows of `rows_at`, neither rounded nor clipped to the limits."""
         codes = np.array([options.codes[0] for options in self.options], dtype=np.float64)
         values = self.limits.model.shift + self.limits.model.scale * places
         return self.limits.encode_categories(np.column_stack([values, np.tile(codes, (len(places), 1))]))
@@ -138,7 +138,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A box and an ellipsoid, with a proof of the least cost of being in both.
+    """A box and an ellipsoid, with a proved lower bound on the cost of rows in both.
 
     Attributes
     ----------
@@ -167,14 +167,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """How cheap it can be to reach the ellipsoids of a label within the limits.
+    """The cost of reaching the ellipsoids of a label within the limits: a lower bound, and ways that were found.
 
     Attributes
     ----------
     leaves : sequence of Leaf
         Together they cover every row within the limits, for every ellipsoid of the label.
     entries : sequence of Entry
-        Ways into ellipsoids that were found.
+        The ways into ellipsoids that were found.
     """
 
     leaves: Sequence[Leaf]
@@ -209,7 +209,7 @@ def bound_cost(limits: Limits, ellipsoids: IntArray) -> Reach:
 
 
 class _BoundSearch:
-    """Best-first search over leaves by their bounds; a box is projected onto only when its turn comes."""
+    """Best-first search over leaves by their bounds; a projection is computed only once its leaf is the best."""
 
     def __init__(self) -> None:
         self.order = count()
@@ -272,7 +272,7 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     normals = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
     free = (low < high) & (prices > 0.0)
     sizes = ((normals[:, free] / prices[free]) ** 2).sum(axis=1)
-    # Where nothing can move towards an ellipsoid, it is in reach or not, and no multiplier makes it dearer.
+    # If no feature can move towards an ellipsoid, reaching it is free or impossible, and a multiplier adds nothing.
     can_move = sizes > np.finfo(float).tiny
     multipliers = np.where(can_move, np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0), 0.0)
     return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]

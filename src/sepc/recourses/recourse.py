@@ -19,6 +19,7 @@ from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
 from sepc.kernels.threads import single_threaded
+from sepc.model.edits import DROP_FEATURE
 from sepc.plain_values import plain
 from sepc.recourses.answers import Answer, changes_of
 from sepc.recourses.finding import find
@@ -52,18 +53,18 @@ class Recourse(ShownAsCard):
     to : object
         The target label.
     decision : Decision
-        What the model says about the row as it is.
+        The model's decision on the row as given.
     answers : tuple of Answer
         Counterfactual rows that the model accepts with the label, within all limits and in an ellipsoid of the label;
         each changes different features, and the cheapest comes first. Empty if none was found.
     bound : float
-        Nothing cheaper lies in an ellipsoid of the label within the limits; infinite if nothing lies there at all.
-        Rows outside these ellipsoids may still be accepted: the bound does not cover them.
+        A lower bound on the cost of all rows in an ellipsoid of the label within the limits; infinite if there are
+        none. Rows outside these ellipsoids may still be accepted: the bound does not cover them.
     proof : sequence of Leaf
         The branches of the search for the bound, each with a half-space that contains the ellipsoid.
     blocking : tuple of str
-        If nothing lies there, limits that together rule it out: if any one of them were dropped, something would. Empty
-        if nothing would even without limits.
+        If there are no such rows: limits that together rule them out, all of which are needed to do so. Empty if there
+        would be no such rows even without these limits.
     """
 
     to: Any
@@ -136,9 +137,9 @@ def recourse(
     model : fitted classifier
         An `SEPClassifier`, or another estimator of this library with one partition of the features themselves.
     row : DataFrame of one row, Series, dict or array of shape (d,)
-        Without missing values. Text that training read as numbers or durations changes as such: costs, bounds and
-        answers are numbers in the unit of the column (349.19 for "€ 349.19", minutes if all cells are minutes), and
-        seconds for ``timedelta``; the rows of answers hold ``timedelta`` again.
+        Without missing values. Columns of text that were read as numbers or durations in training count as numbers:
+        costs, bounds and answers are in the unit of the column (349.19 for "€ 349.19", minutes if all cells are
+        minutes), and in seconds for ``timedelta``; the rows of answers hold ``timedelta`` again.
     to : object
         The label to get.
     cost : mapping of column to float, optional
@@ -158,6 +159,13 @@ def recourse(
     Returns
     -------
     Recourse
+
+    Raises
+    ------
+    TypeError
+        If the model has no partition of the columns themselves.
+    ValueError
+        If the row is not a single complete row, or the label, a column or a limit is invalid.
 
     Examples
     --------
@@ -180,7 +188,7 @@ def recourse(
     _check_label(decisions, to)
     decision = decisions[0]
     asked = Row(partition.model, partition.rows[0], preparation_of(model))
-    given = given_limits(asked, cost, fixed, bounds, direction)
+    given = given_limits(asked, cost, (*fixed, *_dropped(partition)), bounds, direction)
     search = _AnswerSearch(model, X, given, to, min_trust)
     is_trusted = decision.accepted if min_trust is None else decision.trust >= min_trust
     if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
@@ -195,7 +203,7 @@ def recourse(
 
 @dataclass(frozen=True, eq=False)
 class _AnswerSearch:
-    """Looks for answers."""
+    """The search for answers."""
 
     model: Any
     given_row: Any
@@ -292,6 +300,12 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
     return partition
 
 
+def _dropped(partition: SEPDecisions) -> list[str]:
+    """Columns that an edit of the model dropped: to change them would change nothing."""
+    edits = () if partition.model.edits is None else partition.model.edits.made
+    return [str(edit.feature) for edit in edits if edit.kind == DROP_FEATURE]
+
+
 def _check_label(decisions: Decisions, to: Any) -> None:
     if to not in decisions.classes.tolist():
         known = listed(map(shown, decisions.classes), MOST_NAMES)
@@ -339,8 +353,8 @@ def _cost(recourse: Recourse) -> Sentence:
 def _unreachable(recourse: Recourse) -> list[Sentence]:
     cases = cases_of(recourse.to)
     if not recourse.proof:
-        return [Sentence(f"Training had too few {cases} to tell what others like them are.")]
-    why = f"since {listed(recourse.blocking, 4)}" if recourse.blocking else "whatever limits are given up"
+        return [Sentence(f"Training had too few {cases} to form an ellipsoid.")]
+    why = f"since {listed(recourse.blocking, 4)}" if recourse.blocking else "even without limits"
     return [
         Sentence(f"Nothing like {cases} can be reached, {why}."),
         Sentence("This is proved for cases like those of training, not for others that the model may accept."),

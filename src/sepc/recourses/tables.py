@@ -33,7 +33,7 @@ def one_row(row: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Builds rows like a given one.
+    """Converts rows of the model to rows like the given one.
 
     Attributes
     ----------

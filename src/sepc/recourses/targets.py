@@ -13,12 +13,12 @@ from sepc.recourses.limits import Limits
 
 
 class Judgements(NamedTuple):
-    """What a model says about rows.
+    """The output of a model for some rows.
 
     Attributes
     ----------
     log_odds : (n,) array
-        Of the label.
+        Log-odds of the label.
     is_it : (n,) bool array
         Whether a row has the label and is accepted or has enough trust.
     inside : (n, K) bool array
@@ -31,7 +31,7 @@ class Judgements(NamedTuple):
 
     @classmethod
     def of(cls, chance: FloatArray, is_it: BoolArray, inside: BoolArray) -> Judgements:
-        """From the probability of the label."""
+        """Judgements from the probability of the label."""
         safe = np.clip(chance, 1e-12, 1.0 - 1e-12)
         return cls(np.log(safe) - np.log1p(-safe), is_it, inside)
 
@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
     rows : (n, d + Q) array
     costs : (n,) array
     log_odds : (n,) array
-        Of the label.
+        Log-odds of the label.
     is_it : (n,) bool array
         Whether a row meets the target.
     """

@@ -16,13 +16,13 @@ from sepc.wording import counted, listed, percent
 
 # Rows that an action names, and actions in all.
 N_NAMED, MOST = 4, 8
-# A label that an accepted row contradicts with this trust may be wrong itself.
+# A true label may itself be wrong if an accepted label with at least this trust contradicts it.
 SURE = 0.98
-# A region calls for more rows if at least this many are refused there for lack of evidence.
+# A region needs more rows if at least this many are not accepted there for lack of evidence.
 N_LACKING = 5
 # A column with less than this share of the total importance could be left out.
 LEAST_SHARE = 0.002
-# Significance level of a group that does worse, divided by the number of groups.
+# Significance level for groups that do worse, divided among all groups (Bonferroni).
 LEVEL = 0.01
 
 DO_ABOUT = {
@@ -44,7 +44,7 @@ class Action:
     do : str
         In a few words.
     why : str
-        What it follows from, and how.
+        The figures that it follows from.
     section : str
         The part of the report with the details; empty if there is none.
     """
@@ -99,7 +99,7 @@ def _review(known: Known) -> Iterator[Action]:
 
 
 def _check_labels(known: Known) -> Iterator[Action]:
-    """Labels that contradict a confident model may themselves be wrong."""
+    """True labels that contradict a confident model, which may themselves be wrong."""
     doubtful = [row for row in known.wrong if row.trust >= SURE]
     if not doubtful:
         return
@@ -107,13 +107,13 @@ def _check_labels(known: Known) -> Iterator[Action]:
     alike: dict[tuple[str, str], list[str]] = {}
     for row in named:
         alike.setdefault((str(row.true_label), str(row.label)), []).append(str(row.row))
-    told = [
+    named_rows = [
         f"{'row' if len(rows) == 1 else 'rows'} {listed(rows)} {'is' if len(rows) == 1 else 'are'} labelled {true}, "
         f"and the model is at least {percent(SURE)} sure of {said}"
         for (true, said), rows in alike.items()
     ]
     which = "this label" if len(named) == 1 else f"these {len(named)} labels"
-    text = "; ".join(told)
+    text = "; ".join(named_rows)
     yield Action(f"Check {which} first", f"{text[0].upper()}{text[1:]}.", "wrong")
 
 
@@ -135,13 +135,13 @@ def _look_at_groups(known: Known) -> Iterator[Action]:
         share = (group.n_right_accepted or 0) / group.n_accepted
         yield Action(
             f"Look at accepted rows with {column.column} {group.name}",
-            f"{percent(share)} of them are right, {percent(others)} of the others; chance hardly explains that.",
+            f"{percent(share)} of them are right, and {percent(others)} of the others; this is unlikely to be chance.",
             "by-column",
         )
 
 
 def _collect(known: Known) -> Iterator[Action]:
-    """The region where most rows are refused for lack of evidence; where classes overlap, more rows would not help."""
+    """The region where most rows are not accepted for lack of evidence; more rows do not help where classes overlap."""
     if known.regions is None:
         return
     places = {row.region: row for row in (*known.regions.rows, *known.regions.outside)}

@@ -31,11 +31,11 @@ class GroupResult:
     name : str
     n_rows, n_accepted : int
     accepted : (low, high)
-        95 % interval of the share that is accepted.
+        95 % interval of the share of rows that are accepted.
     n_right_accepted : int or None
         Accepted rows with the right label; None without true labels.
     right : (low, high) or None
-        95 % interval of the share that is right among the accepted; None without labels or accepted rows.
+        95 % interval of the share of accepted rows that are right; None without true labels or accepted rows.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ColumnResults:
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """What accompanies the features: row ids, and columns to break results down by."""
+    """Columns that are not features: row ids, and columns to break results down by."""
 
     ids: NDArray[Any] | None
     columns: dict[str, NDArray[Any]]
@@ -67,7 +67,7 @@ class Beside:
 
 
 def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  # noqa: A002 - the user's word for it
-    """Split off the columns that are not features.
+    """Split off the columns that are not features, and return the others first.
 
     `id` is the name of a column of `X` or an array; `by` is one name or several, or a mapping of names to arrays.
     """

@@ -1,7 +1,8 @@
-"""A model card: what a fitted estimator is, where it was trained and how far it can be trusted, in Markdown."""
+"""A model card in Markdown: what a fitted estimator is, what it learned, and how it performs on held-out rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from sepc.wording import decimal, percent
 N_REGIONS = 10
 # Columns shown, those that matter most.
 N_COLUMNS = 10
-# What Markdown would read as markup; a single pass, so that nothing is escaped twice.
+# Characters that Markdown would read as markup; escaped in a single pass, so that none is escaped twice.
 ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|*_[]#"} | {sign: f"&#{ord(sign)};" for sign in "<>`"})
 
 
@@ -30,7 +31,7 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     Parameters
     ----------
     estimator : fitted classifier
-        Also a pipeline or a search around one.
+        A pipeline or a search around one is accepted too.
     X, y : rows and their labels, optional
         Held-out rows: none of them may have been used for fitting.
 
@@ -54,7 +55,7 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_importances(estimator)]
     parts += _regions(inside)
     if X is not None and y is not None:
-        parts.append(_held_out(estimator, X, y))
+        parts.append("## On held-out rows\n\n" + _table(("figure", "value"), held_out_figures(estimator, X, y)))
     parts.append(_parameters(estimator))
     return "\n\n".join(parts) + "\n"
 
@@ -69,14 +70,14 @@ def _promise(estimator: Any) -> list[str]:
 
 
 def _importances(estimator: Any) -> list[str]:
-    """The columns that matter most, by the mean size of their terms."""
+    """The most important columns, by their mean absolute term."""
     sizes = importances_of(estimator)
     if not sizes:
         return []
     shown, n_more = sizes[:N_COLUMNS], len(sizes) - N_COLUMNS
     more = f" The other {n_more:,} matter less." if n_more > 0 else ""
     head = (
-        f"## Feature importance\n\nThe mean size of each column's term, in log-odds, over the training rows.{more}\n\n"
+        f"## Feature importance\n\nThe mean absolute term of each column over the training rows, in log-odds.{more}\n\n"
     )
     return [head + _table(("column", "mean size"), [(escape_cell(name), f"{size:.2f}") for name, size in shown])]
 
@@ -103,7 +104,8 @@ def _regions(estimator: Any) -> list[str]:
     return [head + _table(("number", "region", "label", "rows", "right, 95 %"), rows)]
 
 
-def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
+def held_out_figures(estimator: Any, X: ArrayLike, y: ArrayLike) -> list[tuple[str, str]]:
+    """The performance of a model on held-out rows: the name of each figure, and its value in words."""
     decisions, labels = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), np.asarray(y)
     right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
     causes = np.asarray(decisions.cause)
@@ -116,8 +118,7 @@ def _held_out(estimator: Any, X: ArrayLike, y: ArrayLike) -> str:
         ("ECE", f"{ece(right, decisions.trust):.3f}"),
     ]
     refusing = [cause for cause in Cause if cause is not Cause.ACCEPTED and (causes == cause).any()]
-    rows += [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
-    return "## On held-out rows\n\n" + _table(("figure", "value"), rows)
+    return rows + [(f"not accepted: {cause.name}", percent(np.mean(causes == cause))) for cause in refusing]
 
 
 def _parameters(estimator: Any) -> str:
@@ -125,7 +126,7 @@ def _parameters(estimator: Any) -> str:
     return "## Parameters\n\n" + _table(("parameter", "value"), rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     return "\n".join(lines + [f"| {' | '.join(map(str, row))} |" for row in rows])
 

@@ -17,7 +17,7 @@ N_CLASSES = 30
 ROOM = 32.0
 # The darkest shade stands for the largest share, or for this one if all are smaller.
 LEAST_SHADED = 0.05
-# A rate over fewer of the most trusted rows than this is mostly noise; the curve may leave the chart there.
+# Below this coverage the risk is mostly noise, and the curve may leave the chart.
 SETTLED = 0.05
 
 

@@ -43,9 +43,9 @@ class ClassOverlaps:
     pairs : tuple of Pair
         Those that overlap most, of `n_pairs`.
     inside : tuple of tuples of float
-        The share of the rows of each class (first) that lie in its own and in another's ellipsoid (second).
+        Entry ``inside[i][j]`` is the share of the rows of class i that lie in the ellipsoids of both i and j.
     figures : tuple of (name, value)
-        Numbers about the partition behind it.
+        Facts about the partition of the landscape.
     """
 
     words: str
@@ -64,7 +64,7 @@ class ClassOverlaps:
 
 
 def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None, str]:
-    """The overlaps of the classes and "", or None and the reason."""
+    """The overlaps of the classes and an empty text, or None and the reason why there are none."""
     if X is None or y is None:
         return None, "The landscape needs the training rows; give X_train and y_train."
     try:
@@ -113,7 +113,7 @@ def _figures(figures: LandscapeFigures) -> tuple[tuple[str, str], ...]:
         ("regions", f"{figures.n_regions:,}"),
         ("small disjuncts", f"{figures.n_small:,}, with {percent(figures.small_share)} of the rows"),
         ("rows in regions with several labels", percent(figures.mixed_share)),
-        ("rows outvoted there by another label", percent(figures.outvoted_share)),
+        ("rows with a minority label there", percent(figures.outvoted_share)),
         ("rows in no ellipsoid", percent(figures.outside_share)),
         ("isolated rows", f"{figures.n_isolated:,}"),
     )

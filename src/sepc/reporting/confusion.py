@@ -49,9 +49,9 @@ class Confusion:
     Attributes
     ----------
     classes : tuple of str
-        The predicted labels, one a column.
+        The predicted labels, one for each column.
     truths : tuple of str
-        The true labels, one a row; the last may be all those that the model does not know.
+        The true labels, one for each row; the last may stand for all labels that the model does not know.
     counts, accepted : tuple of tuples of int
         All rows, and the accepted ones; empty with more than 40 classes.
     pairs : tuple of ConfusedPair

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sepc.estimators.editable import edits_in
 from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.lost_promise import has_lost_promise
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
 from sepc.wording import name_of
@@ -30,11 +32,12 @@ def facts_of(estimator: Any) -> Facts:
         facts["ellipsoids"] = f"{len(estimator.ellipsoids_):,}"
     if hasattr(estimator, "regions_"):
         facts["regions"] = f"{estimator.regions_.model.table.n_regions:,}"
-    return tuple({**facts, **_of_wrapper(estimator)}.items())
+    edits = {f"edit {i}": str(edit) for i, edit in enumerate(edits_in(estimator))}
+    return tuple({**facts, **_of_wrapper(estimator), **edits}.items())
 
 
 def promise_of(estimator: Any) -> tuple[str, ...]:
-    """What a `SelectiveClassifier` promises, line by line, after any reason why it is not kept; empty for others."""
+    """What a `SelectiveClassifier` promises, line by line, after the reason if it does not hold; else empty."""
     classifier = unwrap(estimator).classifier
     if not isinstance(classifier, SelectiveClassifier):
         return ()
@@ -55,7 +58,7 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
     inner = getattr(estimator, "estimator_", None)
     if inner is not None:
         facts["around"] = classifier_name(inner)
-    if hasattr(estimator, "n_calibration_"):
+    if hasattr(estimator, "n_calibration_") and not has_lost_promise(estimator):
         facts["calibration rows"] = f"{estimator.n_calibration_:,}"
     if hasattr(estimator, "strata_"):
         facts["strata"] = f"{len(estimator.strata_):,}, {len(estimator.estimators_):,} with a model of their own"
@@ -68,7 +71,7 @@ def parameters_of(estimator: Any) -> Facts:
 
 
 def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
-    """Columns with how much each matters, the largest first; empty if labels do not come from column terms."""
+    """The importance of each column, the largest first; empty if labels do not come from the terms of columns."""
     inside = unwrap(estimator)
     while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
         inside = unwrap(inside.classifier.estimator_)

@@ -69,7 +69,7 @@ class ReportFigures(ShownAsCard):
     labels, causes : tuple of Group
         Rows by predicted label and by cause; no causes if the estimator gives none.
     recalls : tuple of Recall
-        Rows by true label; empty without them.
+        The recall of every class; empty without true labels.
     scores : tuple of ClassScore
         Recall and precision of every class; empty without true labels.
     confusion : Confusion or None
@@ -99,13 +99,13 @@ class ReportFigures(ShownAsCard):
     actions : tuple of Action
         What to do, the most urgent first.
     thresholds : Thresholds
-        What other thresholds of trust would accept.
+        How many rows other thresholds of trust would accept.
     results : tuple of ColumnResults
         Results by the columns that the user names.
     importances : tuple of (column, size)
-        How much each column matters, the largest first; see `SEPClassifier.feature_importances_`.
+        The importance of each column, the largest first; see `SEPClassifier.feature_importances_`.
     findings : tuple of Finding
-        What a look at the table found.
+        What `sepc.look` found in the table.
     held_out_rows : str
         Which rows are held out, in words, if that is known.
     """
@@ -226,7 +226,7 @@ def figures_of(
 
 
 def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
-    """The decisions on rows, and the groups of these if the estimator makes promises for groups."""
+    """The decisions on rows, and their groups if the estimator makes promises for groups and these are known."""
     classifier = unwrap(estimator).classifier
     if not isinstance(classifier, SelectiveClassifier) or classifier.groups_ is None:
         if groups is not None:
@@ -253,7 +253,7 @@ def _checks(
 
 
 def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
-    """How many rows of each region have too little evidence."""
+    """How many rows of each region have the cause THIN."""
     regions, counts = np.unique(partition.region[np.asarray(decisions.cause) == Cause.THIN], return_counts=True)
     return dict(zip(regions.tolist(), counts.tolist(), strict=True))
 
@@ -275,9 +275,9 @@ def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
 def _unknown_labels(figures: HeldOut) -> list[str]:
     if not figures.n_unknown:
         return []
-    named = ", ".join(figures.unknown)
-    text = f"{counted(figures.n_unknown, 'row')} have a label that is not a class of the model ({named})"
-    return [f"{text}; they count as wrong."]
+    have, count = ("has", "it counts") if figures.n_unknown == 1 else ("have", "they count")
+    rows, named = counted(figures.n_unknown, "row"), ", ".join(figures.unknown)
+    return [f"{rows} {have} a label that is not a class of the model ({named}); {count} as wrong."]
 
 
 def _verdict(figures: HeldOut) -> str:
@@ -325,5 +325,5 @@ def _why_left_out(
 
 def _why_no_weights(partition: SEPDecisions) -> str:
     if len(partition.model.classes) < 2:
-        return "The model has one class, so there is nothing to weigh."
-    return f"trust={partition.model.trust!r} has no shape functions or weights; they come with trust='weights'."
+        return "The model has one class, so it has no shape functions or weights."
+    return f"trust={partition.model.trust!r} has no shape functions or weights; fit with trust='weights' to get them."

@@ -20,7 +20,7 @@ N_WEAKEST = 10
 
 
 def first_section(figures: ReportFigures) -> list[Markup | None]:
-    """What is accepted and what goes to a person, whether trust is calibrated, and every class."""
+    """How many rows are accepted and go to a person, whether trust is calibrated, and the results of every class."""
     held_out = figures.held_out
     tiles = (tag("div", tag("dt", name), values, class_="tile") for name, values in _tiles(held_out))
     scores = [_scores(figures.scores)] if figures.scores else [_labels(figures.labels)]

@@ -27,15 +27,15 @@ NAMED_UNKNOWN = 5
 
 @dataclass(frozen=True)
 class HeldOut:
-    """All held-out rows together; what needs their true labels is None without them.
+    """All held-out rows together; without true labels, figures that need them are None.
 
     Attributes
     ----------
     n_rows, n_accepted : int
     n_right, n_right_accepted : int or None
-        Rows with the right label, among all and among the accepted.
+        Rows with the right label, among all rows and among the accepted ones.
     low, high : float or None
-        Clopper and Pearson's 95 % interval of the share that is right among the accepted; None if there are none.
+        Clopper and Pearson's 95 % interval of the share of accepted rows that are right; None if none is accepted.
     aurc, auroc, brier, ece : float or None
         See `sepc.metrics`; `auroc` is None also if all labels are right, or all wrong.
     n_unknown : int
@@ -174,7 +174,7 @@ def held_out_card(title: str, estimator: str, figures: HeldOut, groups: Sequence
     head += ["meaning"] if by_cause else []
     rows = tuple(_card_cells(group) for group in sorted(groups, key=lambda group: -group.n_rows))
     facts = (("model", estimator), *_card_facts(figures))
-    return Card(f"Report: {title}", facts, tuple(head), rows, "All of its numbers: to_dict()")
+    return Card(f"Report: {title}", facts, tuple(head), rows, "All figures: to_dict()")
 
 
 def _card_facts(figures: HeldOut) -> list[tuple[str, str]]:

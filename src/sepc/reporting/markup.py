@@ -15,7 +15,7 @@ VOID = {"meta", "br", "input"}
 
 
 class Markup(str):
-    """Text that is markup already. Only `tag` keeps it so; join in any other way, it is escaped again."""
+    """Text that is already markup, which `tag` and `join` do not escape; any other operation returns plain text."""
 
     __slots__ = ()
 

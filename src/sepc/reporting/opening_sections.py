@@ -1,4 +1,4 @@
-"""What the page begins with: what to do; and short sections on what matters and on columns that the user names."""
+"""Sections of the page on what to do first, on the importance of columns, and on results by column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sepc.reporting.markup import Markup, tag
 from sepc.reporting.tables import Cell, Column, count, folded, percentage, table
 from sepc.wording import NO_BREAK, interval
 
-# Columns of the short list of what matters; more are folded.
+# The most important columns, shown at once; more are folded.
 N_COLUMNS = 8
 
 
@@ -27,12 +27,12 @@ def _action(action: Action, sections: Sequence[str]) -> list[Markup | str]:
 
 
 def matters_section(importances: Sequence[tuple[str, float]]) -> list[Markup | None]:
-    """How much each column matters, the largest first."""
+    """The importance of each column, the largest first."""
     if not importances:
         return []
     intro = (
-        "How much each column matters to the labels of all rows: the mean size of its term over the training rows, in "
-        "log-odds. What ellipsoids and isolated rows add belongs to no single column and is not counted here."
+        "The importance of a column is its mean absolute term over the training rows, in log-odds. The terms of "
+        "ellipsoids and isolated rows belong to no single column and are not included."
     )
     first, rest = importances[:N_COLUMNS], importances[N_COLUMNS:]
     most = max(importances[0][1], 1e-300)

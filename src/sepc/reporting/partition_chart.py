@@ -27,8 +27,9 @@ def partition_chart(
 ) -> Markup:
     """Ellipses and rows in the plane of the picture, with a legend below.
 
-    `rows` describes the held-out rows that tables list, by position, and `regions` gives the names and ellipsoids of
-    the regions that they list. A link to their ids, ``at-3`` or `place_id`, marks them here; a click leads back.
+    `rows` describes the held-out rows that the tables list, by position; `regions` gives the names and ellipsoids of
+    the regions that they list. The tables link to the ids of rows (such as ``at-3``) and regions (`place_id`), and a
+    click on a mark leads back.
     """
     rows, regions = rows or {}, regions or {}
     plot = PlotArea(*picture.box, **PLOT_AREA)
@@ -113,7 +114,7 @@ def _places(
     picture: Picture,
     is_plain: bool,
 ) -> list[Markup]:
-    """A group for every region, with its rows, and its ellipses for when it is marked; large regions first."""
+    """A group for every region: its rows, and its ellipses, which show when it is selected; large regions first."""
     by_region: dict[int, list[Point]] = {region: [] for region in regions}
     for point in points:
         by_region.setdefault(point.region, []).append(point)

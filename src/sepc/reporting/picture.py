@@ -22,10 +22,9 @@ N_POINTS = 1500
 N_SHADOWS = 120
 # More projected ellipsoids than this hide one another.
 MOST_SHADOWS = 12
-# Features with fewer distinct values than this make rows hide one another.
-N_VALUES = 20
-# So do those with one value in more than this share of the rows.
-MOST_EQUAL = 0.5
+# Rows hide one another along features with fewer distinct values than this, or with one value in more than this share
+# of the rows.
+N_VALUES, MOST_EQUAL = 20, 0.5
 # On each side, at most this share of the rows lies beyond the edge of the picture.
 BEYOND = 0.005
 # Ellipses may enlarge the picture by this share of the rows' range, on each side.
@@ -164,10 +163,10 @@ def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
 
 
 def plane_of(decisions: SEPDecisions, categories: Collection[int] = ()) -> Plane:
-    """The plane to draw in: the two features that separate the labels best, as a reader knows them.
+    """The plane to draw in: the two continuous features that separate the labels best.
 
-    If fewer than two features are continuous, so that rows would hide one another, the directions that separate the
-    labels best or, of two labels, two principal axes. `categories` are positions of features that stand for categories.
+    If fewer than two features are continuous, so that rows would hide one another, it is the plane of the two linear
+    discriminants or, for two labels, of two principal axes. `categories` are positions of encoded categories.
     """
     model = decisions.model
     if len(model.feature_names) == 2:

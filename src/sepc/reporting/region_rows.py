@@ -33,16 +33,15 @@ class RegionRow:
     name : str
         In words.
     ellipsoids : tuple of int
-        Those it lies in; outside, the nearest one.
+        The ellipsoids of the region; for a place outside, the nearest one, if that is an ellipsoid.
     label : str or None
-        The label by the training rows there; None for -1, where it differs. With weights, single rows may get
-        another.
+        The label according to the counts of training rows; None for region -1. With weights, rows may get another.
     n_training : int
-        Training rows.
+        Training rows in the region; 0 outside.
     classes : str
-        How many of them are of which class.
+        The number of training rows of each class.
     low, high : float or None
-        95 % credible interval of how often this label is right, from the training rows; None without any.
+        95 % credible interval of the share of rows with this label, from the training rows; None outside.
     n_rows, n_accepted : int
         Held-out rows.
     n_right : int or None
@@ -76,9 +75,9 @@ class RegionTable:
     rows : tuple of RegionRow
         Those with the most held-out rows, then with the most training rows.
     n_used : int
-        How many regions hold held-out rows.
+        How many regions contain held-out rows.
     outside : tuple of RegionRow
-        Places outside the regions with the most held-out rows, of `n_outside` that hold any.
+        The places outside the regions that have the most held-out rows, of `n_outside` that have any.
     n_outside : int
     n_rows, n_rows_outside : int
         All held-out rows, and those outside the regions.
@@ -101,15 +100,15 @@ class RegionTable:
         """How many regions there are, and how many held-out rows lie in them and outside."""
         held_out = counted(self.n_rows, "held-out row")
         if not self.n_rows_inside:
-            told = f"None of {held_out} lies in one of them; they are decided by what is nearest."
+            words = f"None of {held_out} lies in one of them."
         elif not self.n_rows_outside:
-            told = f"All of {held_out} lie in {self.n_used:,} of them."
+            words = f"All of {held_out} lie in {self.n_used:,} of them."
         else:
-            told = (
+            words = (
                 f"Of {held_out}, {self.n_rows_inside:,} lie in {self.n_used:,} of them; the other "
-                f"{self.n_rows_outside:,} lie outside and are decided by what is nearest."
+                f"{self.n_rows_outside:,} lie outside."
             )
-        return f"The model has {counted(self.n_regions, 'region')}. {told}"
+        return f"The model has {counted(self.n_regions, 'region')}. {words}"
 
 
 def region_table(

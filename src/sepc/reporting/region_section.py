@@ -88,7 +88,7 @@ def _outside(regions: RegionTable, figures: ReportFigures) -> list[Markup]:
         return []
     n, n_more = regions.n_rows_outside, regions.n_outside - len(regions.outside)
     unlisted = f"; {n_more:,} places are not listed" if n_more else ""
-    caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by what is nearest"
+    caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by place"
     return [folded(f"{caption}{unlisted}", _table(caption, regions.outside, figures))]
 
 

@@ -19,7 +19,7 @@ from sepc.reporting.text import lines
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(ShownAsCard):
-    """A report: ``print`` shows all of it as plain text, `to_html` makes a page, and a prompt shows a summary.
+    """A report: ``print`` shows all of it as plain text, `to_html` makes a page, and its repr is a summary.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Report(ShownAsCard):
         return "\n".join(lines(self.figures))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number as dictionaries, lists, text and numbers, ready for JSON."""
+        """The content of the report as nested dictionaries and lists, ready for JSON."""
         return self.figures.to_dict()
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -80,7 +80,7 @@ def report(
         Fitted, and one that decides: `SEPClassifier`, `TrustedClassifier`, `SelectiveClassifier`,
         `StratifiedClassifier`, or a pipeline that ends in one.
     X : array or DataFrame
-        Held-out rows: none of them may have been used for fitting. Rows of a DataFrame are named by its index.
+        Held-out rows: none of them may have been used for fitting.
     y : array, optional
         Their true labels. Without them the report says which rows are accepted, but not how often labels are right.
     X_train, y_train : rows and their labels, optional
@@ -90,11 +90,11 @@ def report(
     groups : array of n rows, DataFrame or mapping of names to arrays, optional
         For a `SelectiveClassifier` with promises for groups: the columns `by`, if they are not in `X`.
     findings : Findings, optional
-        What a look at the table found, for the report to begin with.
+        What `sepc.look` found in the table, for the report to show.
     held_out_rows : str, optional
         Which rows are held out, in words such as "the last 30 % of the rows"; the report repeats it.
     id : str or array of n values, optional
-        What rows are named by: a column of `X`, which need not be a feature, or ids. By default, the index.
+        The ids of the rows: a column of `X`, which need not be a feature, or an array. By default, the index.
     by : str, list of str, or mapping of names to arrays, optional
         Columns to break results down by and to filter rows by: columns of `X`, which need not be features, or their
         values. Numbers and dates with many values are cut into ranges.

@@ -51,18 +51,18 @@ class ReportedRow:
     cause : str
     why : str
     region : int or None
-        Where it lies; None without regions.
+        The number of the row's region; None without regions.
     region_name : str
     values : tuple of (feature, value)
-        Values of the features that matter most, in text; empty if that is unknown.
+        Values of the most important features, as text; empty without a partition.
     runner_up : str or None
         The second most likely label; None if the model gives no probabilities, or has one class.
     runner_up_trust : float or None
         The probability of that label.
     terms : tuple of (name, log-odds)
-        With weights, what counts most for the label against the runner-up.
+        With weights, the largest terms of the label against the runner-up.
     groups : tuple of (column, value)
-        The columns that results are broken down by.
+        The row's group in each column that results are broken down by.
     """
 
     position: int
@@ -111,7 +111,7 @@ class RowReporter:
         return tuple(map(self._describe_row, positions.tolist(), values, terms))
 
     def _values(self, positions: IntArray) -> list[Texts]:
-        """For each row, the features that matter most with their values, as in the table that came in."""
+        """For each row, the most important features, with their values in the user's table."""
         if self.partition is None or len(positions) == 0:
             return [()] * len(positions)
         columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
@@ -129,7 +129,7 @@ class RowReporter:
         return np.where(self.partition.missing[:, j], np.nan, self.partition.features[:, j])
 
     def _terms(self, positions: IntArray) -> list[Numbers]:
-        """For each row, what counts most for its label, if the labels come from weights."""
+        """For each row, the largest terms of its label, if the labels come from weights."""
         partition = self.partition
         if partition is None or partition.model.weights is None or not gives_labels(self.decisions):
             return [()] * len(positions)
@@ -159,9 +159,9 @@ class RowReporter:
 
 
 def separating_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
-    """The columns that matter most for some rows, at most `N_VALUES`, each with the position of its first feature.
+    """The most important columns for some rows, at most `N_VALUES`, each with the position of its first feature.
 
-    With weights, those with the largest terms on these rows; else those that separate the ellipsoids best.
+    With weights, they have the largest terms on these rows; otherwise they separate the ellipsoids best.
     """
     model = partition.model
     if model.weights is not None and len(model.classes) > 1:
@@ -185,7 +185,7 @@ def _runner_up(decisions: Decisions, i: int) -> tuple[str | None, float | None]:
 
 
 def _as_whole(value: Any) -> Any:
-    """A whole number as an int, although its column holds floats."""
+    """A float that is a whole number as an int."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

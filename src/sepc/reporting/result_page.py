@@ -15,7 +15,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table of a page: its caption, the heads of its columns, which of them hold numbers or reasons, and its rows."""
+    """A table of a page; `numbers` and `reasons` name the columns in `head` that hold numbers or reasons."""
 
     caption: str
     head: Sequence[str]
@@ -34,7 +34,7 @@ class PageTable:
 
 @dataclass(frozen=True)
 class ResultPage:
-    """A page: what was found in a sentence, then the facts, a picture, tables and what to do.
+    """A page: the verdict, notes, a picture, tables and the facts, in this order.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ResultPage:
     notes: Sequence[str] = ()
 
     def html(self) -> str:
-        """The page, with all it needs."""
+        """The page as HTML, with its style sheet."""
         head = tag(
             "head",
             tag("meta", charset="utf-8"),

@@ -87,5 +87,5 @@ def _label(row: ReportedRow) -> Cell:
 
 
 def _shows_values(row: ReportedRow) -> bool:
-    """Whether values stand in a column of their own; reasons made of terms name them."""
+    """Whether values have their own column; if the row has terms, its reason already names them."""
     return bool(row.values) and not row.terms

@@ -59,7 +59,7 @@ def sections_of(figures: ReportFigures) -> list[Section]:
 
 
 def _findings(findings: Sequence[Finding]) -> list[Markup | None]:
-    """What a look at the table found, the worst first."""
+    """What `sepc.look` found in the table, the worst first."""
     if not findings:
         return []
     columns = [Column(name, class_="why") for name in ("about", "seen", "why it matters", "what to do")]
@@ -84,7 +84,7 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
     label, against = weights.label, weights.against or "the average of the others"
     which = ""
     if weights.against is None:
-        which = f" Shown is {label}, the label most often given to rows that are not accepted."
+        which = f" {label} is the label most often predicted for rows that are not accepted."
     intro = (
         "A row gets the label with the largest sum of terms: one term for each feature, read off its curve (shape "
         f"function), and one for each ellipsoid. Terms are log-odds, here of {label} against {against}: 0.7 doubles "
@@ -111,7 +111,7 @@ def _by_class(weights: WhatCounts) -> Markup | None:
     if not weights.by_class:
         return None
     caption = (
-        "The features that count most for each class against the average of the others, and how much their terms vary"
+        "The most important features of each class against the average of the others, and the spread of their terms"
     )
     columns = [Column("class"), Column("features")]
     rows = [
@@ -119,7 +119,7 @@ def _by_class(weights: WhatCounts) -> Markup | None:
         for name, most in weights.by_class
     ]
     shown = table(caption, columns, rows, sortable=len(rows) > 5, is_tall=False)
-    return shown if len(rows) <= FEW_CLASSES else folded(f"What counts for each of the {len(rows):,} classes", shown)
+    return shown if len(rows) <= FEW_CLASSES else folded(f"The most important features of {len(rows):,} classes", shown)
 
 
 def _landscape(classes: ClassOverlaps | None) -> list[Markup | None]:

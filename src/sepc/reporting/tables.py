@@ -31,7 +31,7 @@ class Cell:
     """A cell: its text, the number it is sorted by (None comes last), and an extra CSS class.
 
     `more` is small print below the text, `to` the id of the element that the text links to, `bar` the length of a bar
-    below it, from 0 to 1, and `facts` are names and values, one a line.
+    below it, from 0 to 1, and `facts` are names and values, one to a line.
     """
 
     text: str

@@ -17,7 +17,7 @@ from sepc.reporting.region_rows import RegionRow, RegionTable
 from sepc.reporting.reported_rows import ReportedRow
 from sepc.reporting.thresholds import Thresholds
 from sepc.reporting.what_counts import WhatCounts
-from sepc.wording import columns_of, decimal, interval, percent, short
+from sepc.wording import columns_of, counted, decimal, interval, percent, short
 
 WIDTH = 96
 N_REGIONS = 8
@@ -111,7 +111,7 @@ def _results(results: ColumnResults) -> Iterator[str]:
 
 def _importances(importances: Sequence[tuple[str, float]]) -> Iterator[str]:
     if importances:
-        yield from _wrap("The mean size of each column's term over the training rows, in log-odds:")
+        yield from _wrap("The mean absolute term of each column over the training rows, in log-odds:")
         yield from _table(
             ["column", "mean size"], [[name, f"{size:.2f}"] for name, size in importances[:N_COLUMNS]], text=(0,)
         )
@@ -301,7 +301,8 @@ def _wrong(figures: ReportFigures) -> Iterator[str]:
         yield "Every accepted row has the right label." if figures.held_out.n_accepted else "No row is accepted."
         return
     shown = figures.wrong[:N_WRONG]
-    yield f"{n:,} accepted rows are wrong; the {len(shown)} most trusted:" if len(shown) < n else f"{n:,}:"
+    wrong = f"{counted(n, 'accepted row')} {'is' if n == 1 else 'are'} wrong"
+    yield f"{wrong}; the {len(shown)} most trusted:" if len(shown) < n else f"{wrong}:"
     yield from _rows(shown)
 
 
@@ -311,7 +312,8 @@ def _review(figures: ReportFigures) -> Iterator[str]:
         yield "Every row is accepted; there is nothing to review."
         return
     shown = figures.review[:N_REVIEW]
-    yield f"{n:,} not accepted; the {len(shown)} least trusted:" if len(shown) < n else f"{n:,} not accepted:"
+    refused = f"{counted(n, 'row')} {'is' if n == 1 else 'are'} not accepted"
+    yield f"{refused}; the {len(shown)} least trusted:" if len(shown) < n else f"{refused}:"
     yield from _rows(shown)
 
 

@@ -1,4 +1,4 @@
-"""What other thresholds of trust would accept, how many of these rows are right, and how many go to a person."""
+"""How many rows other thresholds of trust would accept, how many of them are right, and how many go to a person."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Thresholds:
     n_accepted : tuple of int
         Rows with at least this trust; the others go to a person.
     n_right : tuple of int, or None
-        How many of these have the right label; None without true labels.
+        How many of the accepted rows have the right label; None without true labels.
     low, high : tuple of float, or None
         95 % interval of the share that is right, by Clopper and Pearson; 0 to 1 where nothing is accepted.
     now : int
         The position of the threshold that accepts what is accepted now, or comes nearest to that.
     is_exact : bool
-        Whether it accepts exactly these rows; not if acceptance depends on more than one threshold.
+        Whether this threshold accepts exactly the rows accepted now; False if acceptance depends on more than trust.
     n_rows : int
     """
 

@@ -39,15 +39,15 @@ class TrustCheck:
     n_accepted : int
         Accepted rows that the claim is about.
     claimed, seen : float or None
-        The least share of right labels and the share that was right; of a promise about costs, the largest mean cost
-        and the mean cost of these rows. `seen` is None if no row is accepted.
+        The claimed minimum share of right labels and the share found; for a promise about costs, the maximum mean cost
+        and the mean cost found. `seen` is None if no row is accepted.
     p_value : float
         The probability of results at least as bad as these if the claim is only just true.
     level : float
         The claim counts as contradicted if `p_value` is at most this.
     is_contradicted : bool
     head, text : str
-        The result in words, and what it rests on.
+        The result in words, and the figures behind it.
     """
 
     claim: str
@@ -100,7 +100,7 @@ def checks_of(
 
 
 def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | None:
-    """The check of trust on training rows by out-of-fold models; None if there are none."""
+    """The check of trust on training rows by their out-of-fold probabilities; None if there are none."""
     classifier = unwrap(estimator).classifier
     found = getattr(classifier, "out_of_fold_", None)
     if found is None:
@@ -117,8 +117,8 @@ def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | Non
         head, text = "No training row is accepted.", "So they do not show whether trust is calibrated."
     else:
         n_judged = counted(int(judged.sum()), "training row")
-        told = f"Of {n_judged}, each judged by a model fitted on other rows, {n:,} are accepted"
-        text = f"{told}, and {n_right:,} of these ({percent(n_right / n)}) are right"
+        text = f"Of {n_judged}, each decided by a model fitted on other rows, {n:,} are accepted"
+        text += f", and {n_right:,} of these ({percent(n_right / n)}) are right"
         if is_contradicted:
             head = "Do not rely on trust: training rows contradict it."
             text += f". {_how_likely('trust were right', 'right', p, LEVEL)}"
@@ -129,12 +129,12 @@ def out_of_fold_check(estimator: Any, y_train: NDArray[Any]) -> TrustCheck | Non
 
 
 def alarms(checks: Sequence[TrustCheck]) -> tuple[str, ...]:
-    """What rows contradict, in words."""
+    """The claims that rows contradict, in words."""
     return tuple(f"{check.head} {check.text}" for check in checks if check.is_contradicted)
 
 
 def min_trust_of(estimator: Any) -> float:
-    """The minimum trust at which a fitted model accepts labels; for models of other libraries, the default."""
+    """The minimum trust at which a fitted model accepts labels; the default if it has no `min_trust`."""
     classifier = unwrap(estimator).classifier
     if hasattr(classifier, "min_trust"):
         return float(classifier.min_trust)
@@ -234,7 +234,7 @@ def _of(n_some: int, n: int) -> str:
 
 def _how_likely(claim: str, what: str, p: float, level: float) -> str:
     return (
-        f"If {claim}, so {'few' if what == 'right' else 'many'} would be {what} with probability {percent(p)} "
+        f"If {claim}, the probability of so {'few' if what == 'right' else 'many'} {what} labels would be {percent(p)} "
         f"(exact binomial test at level {percent(level, AS_SET)})."
     )
 

@@ -1,4 +1,4 @@
-"""Charts of what counts: a curve for each feature."""
+"""Charts of shape functions: a curve for each feature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 330.0, 226.0
 FOOT = 0.17
 # Of a discrete feature with more values than this, only some get a tick.
 MOST_WRITTEN = 8
-# Names of categories are longer: fewer of them, and no longer than this.
+# Names of categories are longer than numbers, so fewer are written, each shortened to this many letters.
 FEW_WRITTEN, LONGEST_TICK = 4, 8
 LONGEST_AXIS = 46
 

@@ -1,4 +1,4 @@
-"""What counts most in a model with weights: shape functions, ellipsoids, and rows where counts disagree."""
+"""The most important features and ellipsoids of a model with weights, and rows on which its counts disagree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sepc.wording import name_of, percent
 
 N_CURVES = 6
 N_ELLIPSOIDS = 12
-# Terms shown for a row to review.
+# Terms shown for a row.
 N_TERMS = 3
 # Features named for each class, if there are more than two.
 N_NAMED = 4
@@ -50,7 +50,7 @@ class FeatureCurve:
         )
 
     def value(self, k: int, digits: int = 4) -> str:
-        """The value of a corner, or the category of a bar."""
+        """The value at a vertex of the curve, or the category of a bar."""
         return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
@@ -65,8 +65,8 @@ class Disagreement:
     n_others : int
         Rows on which they agree.
     weights_right, counts_right, others_right : int or None
-        Where they disagree, rows on which weights and counts are right; where they agree, rows on which both are. None
-        without true labels.
+        Where they disagree, how often the weights are right, and how often the counts; where they agree, how often
+        both are right. None without true labels.
     """
 
     n_rows: int
@@ -98,7 +98,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class WhatCounts:
-    """The features and ellipsoids that count most.
+    """The most important features and ellipsoids.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class WhatCounts:
     against : str or None
         The other of two classes; None is the average of all others.
     positions : pair of int
-        Positions of these two among the classes; -1 is all others.
+        Positions of `label` and `against` among the classes; -1 for the average of all others.
     classes : tuple of str
     curves : tuple of FeatureCurve
         The features whose terms vary most over the held-out rows.
@@ -117,7 +117,7 @@ class WhatCounts:
     ellipsoid_names : tuple of str
     n_ellipsoids : int
     by_class : tuple of (class, (feature, spread), ...)
-        If there are more than two classes, the features that count most for each against the average of the others.
+        If there are more than two classes, the most important features of each against the average of the others.
     disagreement : Disagreement or None
         None if labels do not come from the weights.
     """
@@ -142,7 +142,7 @@ def what_counts(
     categories: Mapping[int, Categories],
     gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """What counts most in the model behind these decisions; None if it has no weights.
+    """The most important features and ellipsoids of the model behind decisions; None if it has no weights.
 
     `gives_labels` says whether the labels are those of this model.
     """
@@ -170,7 +170,7 @@ def what_counts(
 
 
 def largest_terms(terms: Term) -> tuple[tuple[str, float], ...]:
-    """The terms that count most in a decision."""
+    """The largest terms of a decision."""
     return tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
 
 

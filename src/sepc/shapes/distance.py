@@ -15,7 +15,7 @@ from sepc._typing import FloatArray
 # Relative to the longest semi-axis: shorter ones change no distance, and their squares would underflow.
 SHORTEST_AXIS = 1e-100
 
-# How far the norm may stay above 1: a few times its own rounding.
+# How far the norm may stay above 1: a few times its rounding error.
 NORM_TOLERANCE = 1e-14
 
 # Newton takes 4 to 8 steps, 16 at worst for axes that are 1e-12 of the longest; the limit only guards the loop.
@@ -76,7 +76,7 @@ def secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray
         if excess.max() <= NORM_TOLERANCE:
             break
         slopes = np.einsum("ij,ij->j", images, images * inverses)
-        # Only rows not yet converged, and so only upwards: a row must not depend on how long others take.
+        # Move only rows that have not converged: the root of a row must not depend on how long others take.
         steps = np.divide(excess * norms**2, slopes, out=np.zeros_like(roots), where=excess > NORM_TOLERANCE)
         roots += steps
     return squares, roots

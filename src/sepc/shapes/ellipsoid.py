@@ -16,7 +16,7 @@ from sepc.shapes.distance import distances
 from sepc.shapes.norms import map_rows, squared_norms
 from sepc.wording import counted, numbers
 
-# Support points lie on the boundary itself, so "inside" forgives the round-off of one matrix product.
+# Support points lie on the boundary itself, so `contains` allows for the rounding of one matrix product.
 BOUNDARY_SLACK = 1e-9
 
 # Semi-axes need a matrix decomposition, which is too slow for just printing an ellipsoid in more features than this.
@@ -65,7 +65,7 @@ class Ellipsoid(ShownInLists):
             raise ValueError("center and root must be finite; remove NaN and infinite values from the enclosed rows.")
         if not np.isfinite(self._log_determinant):
             raise ValueError(
-                "root is singular, so the ellipsoid is unbounded in some direction; give it a finite extent there."
+                "root is singular, so the ellipsoid is unbounded in some direction; give a nonsingular matrix."
             )
 
     @property
@@ -88,7 +88,7 @@ class Ellipsoid(ShownInLists):
         return squared_norms(self._check_rows(rows), self.center, self.root)
 
     def gauge(self, rows: FloatArray) -> FloatArray:
-        """Mahalanobis distance of each row: the factor by which to expand the ellipsoid to just reach it."""
+        """Mahalanobis distance of each row: the factor by which the ellipsoid must be expanded to reach it."""
         return np.sqrt(self.squared_radius(rows))
 
     def contains(self, rows: FloatArray) -> BoolArray:
@@ -111,7 +111,7 @@ class Ellipsoid(ShownInLists):
 
     @cached_property
     def inverse_root(self) -> FloatArray:
-        """The matrix that maps the unit ball, moved to `center`, onto the ellipsoid."""
+        """The matrix that maps the unit ball onto the ellipsoid, up to a shift by `center`."""
         return _read_only(np.linalg.inv(self.root))
 
     @property

@@ -10,7 +10,8 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import ShownOnOneLine
 
 # A product over d features, summed in any order, is off by at most d * 2**-53 of the same product of absolute values.
-# A row and the offset it helped to set are each rounded here and on another engine: four such errors, doubled.
+# The product of a row and an offset computed from it both have this error, here and on another engine: four errors,
+# doubled to be safe.
 SLACK_PER_FEATURE = 2.0**-50
 
 # Rows handled at a time, so that their absolute values stay in the cache.

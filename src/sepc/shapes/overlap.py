@@ -30,7 +30,7 @@ def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
     tangent that stays below 1 proves that they are not; the maximum itself is seldom needed.
     """
     if first.n_features != second.n_features:
-        raise ValueError(f"The ellipsoids have {first.n_features} and {second.n_features} features; give equal ones.")
+        raise ValueError(f"Ellipsoids with {first.n_features} and {second.n_features} features cannot be compared.")
     first_share, second_share, gap = _common_axes(first, second)
     # Along one axis alone the maximum of f is the square of this: gap over the sum of the semi-axes.
     separations = np.abs(gap) / (np.sqrt(first_share) + np.sqrt(second_share))
@@ -44,12 +44,12 @@ def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
 def overlap_ratio(overlap: Ellipsoid, own: Ellipsoid) -> float:
     """Ratio of the volume of `overlap`, the ellipsoid around the rows in both classes' ellipsoids, to that of `own`."""
     if overlap.n_features != own.n_features:
-        raise ValueError(f"The ellipsoids have {overlap.n_features} and {own.n_features} features; give equal ones.")
+        raise ValueError(f"Ellipsoids with {overlap.n_features} and {own.n_features} features cannot be compared.")
     return math.exp(overlap.log_volume - own.log_volume)
 
 
 def _common_axes(first: Ellipsoid, second: Ellipsoid) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Squared semi-axes of both, which sum to 1, and gap of the centers, where both are axis-parallel."""
+    """In coordinates in which both are axis-parallel: squared semi-axes, which sum to 1, and the gap of the centers."""
     d = first.n_features
     # The columns are features; a QR factorisation leaves their scales, however different, to `upper` alone.
     orthonormal, upper = np.linalg.qr(np.vstack([first.inverse_root.T, second.inverse_root.T]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from sepc.sql.expressions import SQL, first_true, in_pairs
 from sepc.sql.query import Query
 from sepc.wording import listed, shown
 
-# Where models are exported to, in messages.
+# The name of the export target in messages.
 TARGET = "SQL"
 
 # The largest double; what exceeds it is infinite.
@@ -65,7 +65,7 @@ def _given_column(column: Column, preparation: Preparation) -> GivenColumn:
 
 
 def text_column_comment(columns: list[GivenColumn]) -> SQL:
-    """A comment that names columns that were text in training but hold numbers or dates here; empty without any."""
+    """A comment that names the columns that were text in training but hold numbers or dates here; may be empty."""
     read = [f"{shown(column.name)} ({column.written.named()})" for column in columns if column.written is not None]
     if not read:
         return ""
@@ -77,18 +77,24 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def add_features(query: Query, columns: list[GivenColumn]) -> tuple[list[SQL], list[SQL]]:
-    """Add stages that compute the features `x0`, `x1`, ..., and `state`; returns them and the codes of categories."""
+def add_features(query: Query, columns: list[GivenColumn], typical: Mapping[int, float]) -> tuple[list[SQL], list[SQL]]:
+    """Add stages that compute the features `x0`, `x1`, ..., and `state`; returns them and the codes of categories.
+
+    The features and codes of dropped columns have `typical` values, by position in a row.
+    """
     given = {query.prefixed(f"g{i}"): column for i, column in enumerate(columns)}
     query.begin({name: _read(query, column) for name, column in given.items()})
     codes = {name: query.prefixed(f"c{name.removeprefix(query.prefixed('g'))}") for name in given}
     with_codes = {name: column for name, column in given.items() if column.categories is not None}
     query.add("coded", {codes[name]: _code(query, name, column) for name, column in with_codes.items()})
     values = [value for name, column in given.items() for value in _features(query, name, codes[name], column)]
+    values = [query.dialect.number(typical[i]) if i in typical else value for i, value in enumerate(values)]
     features = {query.prefixed(f"x{i}"): value for i, value in enumerate(values)}
-    numbers = [name for name in given if name not in with_codes]
+    # Values of a dropped column may be missing.
+    numbers = [name for name in given if name not in with_codes and name in values]
     query.add("features", features | {query.prefixed("state"): _state(query, numbers)})
-    return list(features), [codes[name] for name in with_codes]
+    known = [str(int(typical.get(len(values) + q, -1))) for q in range(len(with_codes))]
+    return list(features), [codes[name] if code == "-1" else code for name, code in zip(with_codes, known, strict=True)]
 
 
 def _read(query: Query, column: GivenColumn) -> SQL:

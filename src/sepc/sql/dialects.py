@@ -14,13 +14,13 @@ from sepc.sql.expressions import SQL, choose, first_true, total
 from sepc.wording import shown
 
 MICROSECONDS_A_DAY = int(DAY / np.timedelta64(1, "us"))
-# Smaller coefficients add nothing to a sum of coordinates, but PostgreSQL takes a product that vanishes as an error.
+# Smaller coefficients add nothing to a sum of coordinates, but PostgreSQL raises an error if a product underflows.
 SMALLEST = 1e-80
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database writes things; each other database is a subclass.
+    """How a database writes SQL; each database is a subclass.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Dialect:
     most_columns : int
         The most columns that a SELECT may have.
     has_lists : bool
-        Whether `vector` makes one column of a list, whose inner products are faster than sums of products.
+        Whether `vector` is one column with a list, whose inner products are faster than sums of products.
     """
 
     double: str
@@ -55,20 +55,20 @@ class Dialect:
         return _quote(name, '"')
 
     def text(self, text: str) -> SQL:
-        """A text."""
+        """A text literal."""
         return _quote(text, "'")
 
     def boolean(self, value: bool) -> SQL:
-        """True or false."""
+        """A Boolean literal."""
         return str(value).upper()
 
     def number(self, value: float) -> SQL:
-        """A double, with all its digits and of that type."""
+        """A double literal with all its digits."""
         digits = repr(value)
         return digits if "e" in digits else f"{digits}e0"
 
     def numbers(self, values: ArrayLike) -> list[SQL]:
-        """Some doubles."""
+        """Double literals."""
         return [self.number(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
     def given_number(self, column: SQL) -> SQL:
@@ -87,12 +87,12 @@ class Dialect:
         return f"epoch_us({column})"
 
     def clip(self, column: SQL, low: float, high: float) -> SQL:
-        """A column, but not beyond these limits; in DuckDB this is faster than its functions for that."""
+        """A column clipped to these limits; in DuckDB this is faster than `greatest` and `least`."""
         below, above = self.number(low), self.number(high)
         return first_true([(f"{column} < {below}", below), (f"{column} > {above}", above)], column)
 
     def at_least_zero(self, column: SQL) -> SQL:
-        """A column that can be negative only by rounding, with zero as its minimum."""
+        """A column with zero as its minimum, for values that are negative only by rounding."""
         return first_true([(f"{column} < {self.number(0.0)}", self.number(0.0))], column)
 
     def look_up(self, values: ArrayLike, position: SQL) -> SQL:
@@ -116,7 +116,7 @@ class Dialect:
         return total(terms) if terms else self.number(0.0)
 
     def whole_row(self, table: SQL) -> SQL:
-        """What is carried through the query to give all columns of the table in the end."""
+        """What the query carries along, so that it can output all columns of the table at the end."""
         return table
 
     def all_columns(self, row: SQL, table: SQL) -> SQL:
@@ -170,11 +170,11 @@ class Postgres(Dialect):
     most_columns: int = 1664
 
     def text(self, text: str) -> SQL:
-        """A text."""
+        """A text literal."""
         return postgres_text(text)
 
     def number(self, value: float) -> SQL:
-        """A double, with all its digits and of that type."""
+        """A double literal with all its digits."""
         # Without the type it would be a decimal number, whose arithmetic is slow.
         return f"'{value!r}'::float8"
 
@@ -242,15 +242,15 @@ class Spark(Dialect):
         return _spark_name(name)
 
     def text(self, text: str) -> SQL:
-        """A text."""
+        """A text literal."""
         return spark_text(text)
 
     def number(self, value: float) -> SQL:
-        """A double, with all its digits and of that type."""
+        """A double literal with all its digits."""
         return f"{value!r}D"
 
     def _microseconds(self, column: SQL) -> SQL:
-        # In local wall-clock time, as pandas gets it, not in a time zone.
+        # As local wall-clock time without a time zone, as pandas reads it.
         local = f"CAST({column} AS TIMESTAMP_NTZ)"
         of_day = f"3600000000L * hour({local}) + 60000000L * minute({local})"
         seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
@@ -287,7 +287,7 @@ def _quote(text: str, quote: str) -> str:
 
 
 def postgres_text(text: str) -> str:
-    r"""A text in PostgreSQL; one with backslashes means the same whatever `standard_conforming_strings` is.
+    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def postgres_text(text: str) -> str:
 
 
 def spark_text(text: str) -> str:
-    r"""A text in Spark; as bytes, if any setting could change what stands between quotes.
+    r"""A text literal of Spark; given as bytes if a setting could change the text.
 
     Backslashes and quotes depend on settings of the parser, and ``${name}`` is replaced by a variable.
 

@@ -24,7 +24,7 @@ from sepc.sql.locating import Geometry, add_places, packed_set, squared_distance
 from sepc.sql.query import Query
 from sepc.sql.terms import RUNNER_UP, add_terms
 from sepc.sql.weights import add_labels
-from sepc.wording import listed, name_of, shown
+from sepc.wording import listed, name_of, shown, visible
 
 
 def export(
@@ -48,20 +48,27 @@ def export(
         in a `FrozenEstimator`.
     dialect : {"duckdb", "postgres", "sqlite", "spark"}
     table : str or sequence of str
-        The name of the table or, as a sequence, those of its schema and of the table. It must have every column that
-        the model was fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
-    prefix : str
-        What names of new columns begin with. No name of a column of the table may begin with it.
+        The name of the table, or the names of its schema and of the table. It must have every column that the model was
+        fitted on, called `x0`, `x1` and so on if these had no names. In SQLite it must not be a view.
+    prefix : str, optional
+        The prefix of new columns, by default `sepc_`. No column of the table may have a name that begins with it.
     terms : bool, default=False
-        Also give `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
+        Also output `sepc_runner_up` and what each feature adds to the log-odds of the label against it: `sepc_term_0`,
         `sepc_term_1` and so on; a comment in the statement says which feature each one is. `sepc_term_place` is what
-        the place among ellipsoids and isolated rows adds, and `sepc_term_average` the log-odds of an average row. They
-        add up to the log-odds.
+        the position relative to ellipsoids and isolated rows adds, and `sepc_term_average` the log-odds of an average
+        row. They add up to the log-odds.
 
     Returns
     -------
     str
         The statement, without a semicolon.
+
+    Raises
+    ------
+    TypeError
+        If SQL cannot express the model, its labels or its categories.
+    ValueError
+        If `dialect`, `table` or `prefix` is invalid, or names of columns clash.
 
     Notes
     -----
@@ -69,8 +76,8 @@ def export(
     region are NULL. In Python such a row is decided by imputation, and may be accepted. Infinite numbers, which Python
     refuses, give the cause UNSEEN. A missing category is a category of its own, as in Python.
 
-    Where training read numbers, dates or durations from text, the table must hold the number or date itself in a column
-    of that name (durations as numbers, in the unit named in the comment at the top); the comment names these columns.
+    If numbers, dates or durations were text in training, the table must hold the number or date itself in a column of
+    the same name (durations as numbers). A comment at the top of the statement lists these columns and their units.
 
     Examples
     --------
@@ -87,14 +94,21 @@ def export(
     columns = given_columns(exported)
     _check_names(columns, prefix, dialect)
     query = Query(target, prefix, _table(target, table))
-    features, codes = add_features(query, columns)
+    edits = arrays.edits
+    typical = {} if edits is None else dict(zip(edits.fixed.tolist(), edits.typical.tolist(), strict=True))
+    features, codes = add_features(query, columns, typical)
     geometry = add_places(query, arrays, features)
     _add_regions(query, arrays, geometry)
     add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
     added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
-    said = text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
-    return said + query.finish(_outputs(query, exported, added))
+    comments = _remarks(exported) + text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
+    return comments + query.finish(_outputs(query, exported, added))
+
+
+def _remarks(exported: Exported) -> SQL:
+    """Comments on edits of the model."""
+    return "".join(f"-- {visible(remark)}\n" for remark in exported.remarks)
 
 
 def _term_comments(model: SEPModel, prefix: str) -> SQL:
@@ -117,12 +131,12 @@ def _table(dialect: Dialect, table: str | Sequence[str]) -> SQL:
 
 
 def _check_names(columns: Sequence[GivenColumn], prefix: str, dialect: str) -> None:
-    """Raise ValueError if two columns could be confused."""
+    """Raise ValueError for a bad prefix, an empty name, or columns that the database would confuse."""
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,30}", prefix):
-        raise ValueError(f"prefix must be lower-case letters, digits and underscores, at most 31; it is {prefix!r}.")
+        raise ValueError(f"prefix is {prefix!r}; it must be 1 to 31 of a-z, 0-9 and _, and not begin with a digit.")
     clash = [column.name for column in columns if column.name.lower().startswith(prefix)]
     if clash:
-        raise ValueError(f"Column {shown(clash[0])} begins like the names of new columns; give another prefix.")
+        raise ValueError(f"Column {shown(clash[0])} begins with the prefix of new columns; give another prefix.")
     if any(not column.name for column in columns):
         raise ValueError(f"A column has an empty name, which {TARGET} does not allow. Rename it before fit.")
     n_same = Counter(column.name.lower() for column in columns)
@@ -152,7 +166,7 @@ def _outputs(query: Query, exported: Exported, terms: Mapping[str, SQL]) -> dict
 
 
 def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
-    """The labels, in a type of the database."""
+    """The labels as literals of the database."""
     kind = type_of_labels(classes, TARGET)
     writers: dict[type, Callable[[Any], SQL]] = {
         str: dialect.text,
@@ -202,7 +216,10 @@ def _add_rows_within_reach(query: Query, model: SEPModel, geometry: Geometry, is
 
 
 def _within_reach(query: Query, model: SEPModel, geometry: Geometry) -> list[list[SQL]]:
-    """Whether each ellipsoid is within reach along the line to its center: a row lies in it, or near."""
+    """For each ellipsoid, two conditions of which one must hold: the row lies inside, or at most `reach` outside.
+
+    The distance to the surface is measured along the line to the center.
+    """
     number, limit, tests = query.dialect.number, query.dialect.number(model.reach**2), []
     for squared, center in zip(geometry.squared, model.centers - geometry.origin, strict=True):
         # The square of 1 - 1 / radius.
@@ -250,7 +267,7 @@ def _add_regions(query: Query, model: SEPModel, geometry: Geometry) -> None:
 
 
 def _gauges(query: Query, model: SEPModel, geometry: Geometry) -> tuple[SQL, SQL]:
-    """The smallest gauge, and the ellipsoid or isolated row that has it, if that is not nearer than 1."""
+    """The smallest gauge, and the ellipsoid or isolated row that has it; both matter only outside all ellipsoids."""
     dialect, K = query.dialect, model.n_ellipsoids
     in_ellipsoid = f"sqrt({dialect.at_least_zero(geometry.smallest)})"
     of_ellipsoid = _first(geometry.squared, geometry.smallest, np.arange(K))

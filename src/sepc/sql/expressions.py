@@ -70,5 +70,5 @@ def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
 
 
 def choose(position: SQL, values: Sequence[SQL]) -> SQL:
-    """The value at the position that a column of whole numbers gives."""
+    """The value at a position, given by a column of integers from 0."""
     return steps(position, [str(i) for i in range(1, len(values))], values)

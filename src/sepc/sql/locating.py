@@ -15,11 +15,11 @@ from sepc.sql.columns import COMPLETE, LARGEST
 from sepc.sql.expressions import SQL, extreme, first_true, total
 from sepc.sql.query import Query
 
-# Where lists are fast, ellipsoids whose polynomials have at most this error are computed by them.
+# In databases with fast lists, squared radii are computed by polynomials if these have at most this error.
 POLYNOMIAL_ERROR = 1e-9
 # Coordinates this small are taken as zero: in PostgreSQL it is an error if their product underflows.
 TINY = 1e-60
-# A shift this small beside the scale leaves such coordinates; with any other, they are rounded to zero or more.
+# Coordinates can be that small only if the shift is below this share of the scale; otherwise rounding prevents it.
 TINY_SHIFT = 1e-44
 
 
@@ -32,7 +32,7 @@ class Geometry:
     rows : list of str
         Coordinates, standardised.
     moved : str
-        A vector: the coordinates from `origin`.
+        A vector: the coordinates relative to `origin`.
     origin : (d,) array
     size : str
         Squared distance from the origin.
@@ -131,14 +131,14 @@ def _squared_radius(query: Query, model: SEPModel, geometry: Geometry, k: int) -
 
 
 def squared_distance(query: Query, geometry: Geometry, point: FloatArray) -> SQL:
-    """The squared distance of rows to a point, given from the origin; near the point, half of the digits are lost."""
+    """Squared distance of rows to a point, relative to the origin; near the point, half of the digits are lost."""
     return f"({geometry.size} + {query.dialect.dot(geometry.moved, -2.0 * point, float(point @ point))})"
 
 
 def packed_set(unless: Sequence[Sequence[SQL]]) -> list[SQL]:
-    """A set as bits of whole numbers, as `sepc.model.locate.pack_sets` has it.
+    """A set as bits of integers, in the format of `sepc.model.locate.pack_sets`.
 
-    Each element is in the set unless one of its own tests holds, the first of them first.
+    An element is in the set unless one of its tests holds; they are tried in order.
     """
     words = pack_sets(np.eye(len(unless), dtype=bool)).astype(np.int64).T.tolist()
     bits = [[(tests, bit) for tests, bit in zip(unless, word, strict=True) if bit] for word in words]

@@ -12,7 +12,7 @@ from sepc.sql.expressions import SQL
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its name, the columns it adds, and where it reads from besides the stage before."""
+    """One stage: its name, the columns it adds, and its FROM clause."""
 
     name: SQL
     columns: Mapping[SQL, SQL]
@@ -38,7 +38,7 @@ class Query:
         self._constants.append(f"{name}({', '.join(columns)}) AS (VALUES {values})")
 
     def begin(self, columns: Mapping[SQL, SQL]) -> None:
-        """The first stage, which reads the table."""
+        """Add the first stage, which reads the table."""
         whole = {self.row: self.dialect.whole_row(self.alias)}
         self._stages.append(Stage(self.prefixed("given"), whole | dict(columns), f"{self.table} AS {self.alias}"))
 
@@ -48,7 +48,7 @@ class Query:
             self._stages.append(Stage(self.prefixed(name), columns, f"{self._stages[-1].name}{join}"))
 
     def finish(self, outputs: Mapping[SQL, SQL]) -> SQL:
-        """The text of the query, which gives all columns of the table and these."""
+        """The text of the query, whose result has all columns of the table and these `outputs`."""
         last = self._stages[-1].name
         needed = {self.row} | self._names_in(outputs.values(), self._stages)
         parts = []
@@ -75,6 +75,6 @@ class Query:
         return f"{stage.name} AS {kind}(SELECT {columns} FROM {stage.source}{self.dialect.fence})"
 
     def _names_in(self, texts: Iterable[SQL], stages: Sequence[Stage]) -> set[SQL]:
-        """The columns of stages in some expressions; text that only looks like one merely keeps that column."""
+        """The columns of stages that expressions use, and any whose name occurs only in a text literal."""
         known = {name for stage in stages for name in stage.columns}
         return {name for text in texts for name in re.findall(rf"\b{self.prefix}\w+", text)} & known

@@ -20,9 +20,9 @@ PLACE, OFFSET, RUNNER_UP = "term_place", "term_average", "runner_up"
 def add_terms(
     query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]
 ) -> Mapping[str, SQL]:
-    """Add the terms of all features, of the place among ellipsoids and isolated rows, and of an average row.
+    """Add the terms of features, of the position relative to ellipsoids and isolated rows, and of an average row.
 
-    Returns their names without the prefix, and their columns. The stages of `add_labels` must be there.
+    Returns their names without the prefix, and their columns. Needs the stages of `add_labels`.
     """
     number, prefixed = query.dialect.number, query.prefixed
     names = [f"term_{j}" for j in range(len(model.feature_names))]

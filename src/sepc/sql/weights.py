@@ -22,7 +22,7 @@ from sepc.sql.expressions import SQL, choose, extreme, first_true, steps, total
 from sepc.sql.locating import Geometry
 from sepc.sql.query import Query
 
-# Exponentials below this are not computed, since PostgreSQL takes an underflow as an error. They are below 1e-26.
+# Exponentials below this are not computed, since PostgreSQL raises an error on underflow. They are below 1e-26.
 LOWEST_EXPONENT = -60.0
 # Gauges beyond this fade to less than 1e-46.
 FARTHEST_GAUGE = 1e12
@@ -51,7 +51,7 @@ def add_labels(query: Query, model: SEPModel, weights: Weights, geometry: Geomet
 
 
 def _larger_first(model: SEPModel) -> list[int]:
-    """Classes in the order in which ties go to them."""
+    """Classes in the order in which they win ties."""
     return [int(c) for c in np.argsort(-model.shares, kind="stable")]
 
 
@@ -63,7 +63,7 @@ def _fade(query: Query, probability: SQL, n_classes: int) -> SQL:
 def _add_probabilities(
     query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]
 ) -> list[SQL]:
-    """The softmax of the scores; of these only the differences count, so that of the first class is zero."""
+    """The softmax of the scores; only differences of scores matter, so that of the first class is set to zero."""
     dialect, top, whole = query.dialect, query.prefixed("top"), query.prefixed("whole")
     zero, classes = dialect.number(0.0), range(len(model.classes))
     terms, coefficients = _terms(query, weights, geometry)
@@ -80,7 +80,7 @@ def _add_probabilities(
 
 
 def _terms(query: Query, weights: Weights, geometry: Geometry) -> tuple[list[SQL], FloatArray]:
-    """What scores are sums of, and the coefficients of each class."""
+    """The terms of which scores are linear combinations, and their coefficients for each class."""
     dialect, number = query.dialect, query.dialect.number
     terms = [dialect.clip(row, -LINE_END, LINE_END) for row in geometry.rows]
     last = 1.0 - LOWEST_EXPONENT / NEARNESS_DECAY

@@ -24,8 +24,8 @@ from sepc.statistics.binomial import p_value
 
 # Strata are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-# A multiplier made too large by rounding would favour the bet. It is reduced to the first of these shares that does
-# not, or else to zero, which means no bet.
+# If rounding makes the multiplier too large, the bet is no longer fair. The multiplier is then reduced to the first of
+# these shares of itself that makes it fair, or else to zero, which means no bet.
 BACK_OFF = (1.0, 1.0 - 1e-10, 1.0 - 1e-6, 0.99, 0.5)
 
 

@@ -58,7 +58,7 @@ def p_value(n_seen: IntArray, n_rows: IntArray, rate: float) -> FloatArray:
 
 
 def sign_test(n_for: int, n_against: int) -> float:
-    """Probability of at least `n_for` heads in `n_for + n_against` tosses of a fair coin; 1 if there are none.
+    """Probability of at least `n_for` heads in `n_for + n_against` tosses of a fair coin; 1 if there are no tosses.
 
     On rows where exactly one of two classifiers is wrong, this is McNemar's exact one-sided test.
 

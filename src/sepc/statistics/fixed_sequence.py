@@ -16,8 +16,9 @@ from sepc.statistics.binomial import rows_needed
 
 N_THRESHOLDS = 200
 
-# Testing starts where this many errors would still pass, if that takes at most this share of the rows. A stricter
-# start, which a single error ends, abstained on many rows: docs/explanation/promises.md lists what was tried.
+# Testing starts at a threshold that passes even with this many errors, if that takes at most this share of the rows.
+# With a stricter start, a single error can end the test, and models abstained on many rows:
+# docs/explanation/promises.md lists what was tried.
 FORGIVEN = 3
 START_SHARE = 0.5
 
@@ -47,9 +48,12 @@ def n_before_failure(passes: BoolArray) -> int:
     return len(passes) if passes.all() else int(np.argmin(passes))
 
 
-def rows_to_start(n_rows: int, rate: float, confidence: float) -> int:
-    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are tolerated."""
-    needed = [rows_needed(rate, confidence, n_errors) for n_errors in range(FORGIVEN + 1)]
+def rows_to_start(n_rows: int, rate: float, confidence: float, n_assumed: int = 0) -> int:
+    """How many of `n_rows` rows the first threshold tested must accept, so that a few errors there are tolerated.
+
+    `n_assumed` errors are counted at every threshold, whether or not they occurred.
+    """
+    needed = [rows_needed(rate, confidence, n_assumed + n_errors) for n_errors in range(FORGIVEN + 1)]
     return max([n for n in needed if n <= START_SHARE * n_rows], default=needed[0])
 
 

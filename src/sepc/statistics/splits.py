@@ -13,9 +13,9 @@ from sepc._typing import IntArray
 def random_parts(labels: NDArray[Any], share: float, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
     """Positions of two parts of rows in random order, the second with about this `share` of them.
 
-    The split ignores labels, so the second part relates to the first as future rows do: it has labels that the first
-    lacks just as often. Only if the first part would contain a single class, to which few classifiers can be fitted, is
-    it extended until it meets a second one. That inspects no row of the second part.
+    The split ignores labels, so the second part is to the first what future rows are: labels that the first part lacks
+    occur as often. Only if the first part would contain a single class, to which few classifiers can be fitted, is it
+    extended up to the first row of another. This inspects no row of the second part.
     """
     order = random.permutation(len(labels))
     n_first = max(len(labels) - round(share * len(labels)), 1)
@@ -26,7 +26,7 @@ def random_parts(labels: NDArray[Any], share: float, random: np.random.RandomSta
 
 
 def stratified_folds(labels: NDArray[Any], n_folds: int, random: np.random.RandomState) -> IntArray:
-    """The fold in which each row is held out; -1 for the only row of a class, which never is."""
+    """The fold in which each row is held out; -1 for the only row of a class, which is never held out."""
     folds = np.full(len(labels), -1, dtype=np.int64)
     for label in np.unique(labels):
         rows = random.permutation(np.flatnonzero(labels == label))

@@ -31,13 +31,13 @@ def differ_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) 
 
 
 def spread_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) -> float:
-    """The same against a change in spread: values farther from the middle of their stratum, or closer to it."""
+    """P-value of the same hypothesis against a change in spread: values farther from, or closer to, the median."""
     ranks, _ = _relative_ranks(values, stratum)
     return differ_p_value(np.abs(ranks - 0.5), is_second, stratum)
 
 
 def _relative_ranks(values: FloatArray, stratum: IntArray) -> tuple[FloatArray, IntArray]:
-    """Ranks within strata divided by their size plus one, with ties sharing a rank; and the size of each stratum."""
+    """Ranks within strata, divided by the stratum's size plus one (ties share a rank); and the sizes of strata."""
     n = np.bincount(stratum)
     order = np.lexsort((values, stratum))
     sorted_values, sorted_stratum = values[order], stratum[order]

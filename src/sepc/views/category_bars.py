@@ -27,9 +27,9 @@ class CategoryBars:
     ----------
     names : tuple of str
     term : array
-        What each adds to the log-odds.
+        What each category adds to the log-odds.
     n_rows : array of int
-        How many rows have each; empty without rows.
+        How many rows have each category; empty if no rows are given.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ def category_bars(
     coefficients: FloatArray,
     rows: FloatArray | None,
 ) -> CategoryBars:
-    """The bars of a column, given its first encoded feature; in `rows`, codes follow the features."""
+    """The bars of a column, given its first encoded feature; in `rows`, category codes follow the features."""
     column = weights.category_features.tolist().index(feature)
     first = int(weights.n_categories[:column].sum())
     n = int(weights.n_categories[column])

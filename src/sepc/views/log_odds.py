@@ -67,7 +67,7 @@ class Curve(ShownOnOneLine):
         A histogram of the rows; if `is_discrete`, `n_rows` counts each value and `edges` is empty. Both are empty
         without rows.
     knots : array
-        Where the curve steps: quantiles of the training rows.
+        Where the curve steps: quantiles of the training rows; empty for categories.
     categories : tuple of str
         If the feature is categorical, the names of its values; `x` then holds their positions, and `is_discrete` is
         True.
@@ -113,7 +113,7 @@ class EllipsoidWeight:
 def weights_of(model: SEPModel) -> Weights:
     """The weights of a model; raises if it has none, or only one class."""
     if model.weights is None:
-        raise ValueError(f"A model with trust={model.trust!r} has no weights; fit with trust='weights' to have them.")
+        raise ValueError(f"A model with trust={model.trust!r} has no weights; fit with trust='weights'.")
     if len(model.classes) < 2:
         raise ValueError(
             f"The model has one class, {model.classes[0]}, so it has no log-odds; fit with at least two classes."
@@ -195,7 +195,7 @@ def _of_categories(weights: Weights, j: int, rows: FloatArray | None, coefficien
 def ellipsoid_weights(
     model: SEPModel, contrast: Contrast, rows: FloatArray | None = None, most: int = 10
 ) -> tuple[EllipsoidWeight, ...]:
-    """The ellipsoids that count most, in that order."""
+    """The ellipsoids with the largest terms, the largest first."""
     weights, d = weights_of(model), len(model.feature_names)
     near, deep, means = (part @ contrast.coefficients for part in (weights.near, weights.deep, weights.ellipsoid_means))
     # `even_variance` is the mean squared gauge of rows distributed uniformly in an ellipsoid.

@@ -23,15 +23,15 @@ class RegionOutcomes(ShownOnOneLine):
     Attributes
     ----------
     names : tuple of str
-        The region in words: "in 3", "in 0 and 4", "outside, near 2".
+        The region in words, such as "malignant cases with worst area ≥ 800".
     region : array of int
-        Its id, a position in `SEPClassifier.regions_`; -1 for all combinations unseen in training.
+        Its number, a position in `SEPClassifier.regions_`; -1 for all combinations unseen in training.
     label : array
         The label given there most often.
     right, wrong : array of int
         How many rows got the right label, and how many a wrong label.
     trust : array of float
-        Mean trust of those rows.
+        Mean trust of the rows in the region.
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class Bins(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverage(ShownOnOneLine):
-    """Selective risk, the error rate among the most trusted rows, at every coverage; and the area `aurc`."""
+    """Selective risk, the error rate among the most trusted rows, at every coverage; `aurc` is its mean."""
 
     coverage: FloatArray
     risk: FloatArray
@@ -100,9 +100,9 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
     Parameters
     ----------
     decisions : Decisions
-        Of an `SEPClassifier`.
+        Decisions of an `SEPClassifier`.
     regions : Regions
-        `regions_` of the same.
+        The `regions_` of the same classifier.
     y : array
         The true labels.
     """
@@ -125,7 +125,7 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
 def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:
     """Bins of trust with about equally many rows; rows of equal trust are kept together.
 
-    Ties make bins uneven and fewer, but none holds less than half its share of the rows.
+    With ties there are fewer bins, of unequal size, but none has less than half of the rows divided by `n_bins`.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class Plane(ShownOnOneLine):
     Attributes
     ----------
     origin : (d,) array
-        The row that is drawn at (0, 0).
+        The point that is drawn at (0, 0).
     directions : (2, d) array
         A row is drawn at ``(row - origin) @ directions.T``.
     names : pair of str
@@ -51,7 +51,7 @@ class Plane(ShownOnOneLine):
         return np.asarray((np.asarray(rows, dtype=np.float64) - self.origin) @ self.directions.T)
 
     def shadow(self, ellipsoid: Ellipsoid) -> Ellipsoid:
-        """The exact projection of an ellipsoid: an ellipse that contains every row the ellipsoid contains."""
+        """The exact projection of an ellipsoid: the ellipse in which all its points are drawn."""
         # Like `Ellipsoid.project`, but without its rank test, which fails for features in very different units.
         upper = np.linalg.qr((self.directions @ ellipsoid.inverse_root).T, mode="r")
         return Ellipsoid(self.place(ellipsoid.center[None, :])[0], np.linalg.inv(upper).T)
@@ -138,7 +138,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
 
 
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
-    """The scale of each feature of the model; ones if the model already standardises."""
+    """The spread of each feature; ones if the model already standardises its features."""
     if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
         return np.ones(len(model.scale))
     spread = np.sqrt(np.diag(covariance))
@@ -147,7 +147,7 @@ def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
 
 
 def _fix_sign(axis: FloatArray) -> FloatArray:
-    """Fix the sign of an axis: its largest entry is positive, so that every machine draws the same picture."""
+    """Make the largest entry of an axis positive, so that every machine draws the same picture."""
     return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
 
 

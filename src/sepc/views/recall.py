@@ -1,4 +1,4 @@
-"""Recall of each class, and whether accepted rows miss most of a rare one."""
+"""Recall of each class, and whether most accepted rows of a rare class have another label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Recall:
     n_rows, n_accepted : int
         Rows of the class, by their true labels, and how many of them were accepted.
     n_found, n_found_accepted : int
-        How many got the right label, among all rows and among the accepted.
+        How many of these two got the right label.
     is_rare : bool
         Whether it has less than 5 % of the rows.
     """
@@ -68,7 +68,7 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
 
 
 def warnings_of(classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
-    """A sentence for every rare class that is mostly missed among accepted rows."""
+    """A sentence for every rare class most of whose accepted rows have another label."""
     return tuple(
         f"{shown(recall.name)} is rare ({counted(recall.n_rows, 'row')}), and most of it is missed: of its "
         f"{recall.n_accepted:,} accepted rows, {recall.n_accepted - recall.n_found_accepted:,} got another label. "

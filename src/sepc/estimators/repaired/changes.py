@@ -30,12 +30,12 @@ class Change(ShownInLists):
     n_made : int
         Rows that the region's new model was fitted to; 0 if there were too few.
     n_judged : int
-        Held-out rows of the region: each was judged by a new model that was not fitted to it.
+        Held-out rows of the region; each was tested on a new model that was not fitted to it.
     errors_before, errors_after : int
         Errors on these rows, of the original model and of the new ones.
     p_value : float
-        Of an exact one-sided sign test (McNemar's): the probability, if new models were no better, of correcting at
-        least as many of the rows on which just one of the two is right.
+        Of an exact one-sided sign test (McNemar's): the probability, if new models were no better, that they are right
+        on at least as many of the rows on which only one of the two is right.
     n_together : int
         Number of regions tested together, including this one; regions with few rows are pooled.
     kept : bool

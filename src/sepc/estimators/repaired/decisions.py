@@ -131,5 +131,5 @@ class RepairedDecision(Decision):
     def inner(self) -> Decision:
         """The decision of the model that decided on this row."""
         parts: RepairedParts = self.parts
-        asked: Decisions = parts.inner[self.region] if self.repaired else parts.outer
-        return asked[[self.position]]._single()
+        decided: Decisions = parts.inner[self.region] if self.repaired else parts.outer
+        return decided[[self.position]]._single()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
 from sepc.decisions.decisions import Decisions
+from sepc.estimators.editable import Editable
 from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.decisions import RepairedDecisions, RepairedParts
 from sepc.estimators.repaired.partition import HasRegions, partition_decisions, partition_of
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.wrapping import Wrapper
+from sepc.model.edits import Edit
+from sepc.model.provenance import Provenance
 
 NEW_PROMISE = (
     "The promise of the SelectiveClassifier was about the previous labels and no longer holds. Make a new one on "
@@ -25,7 +30,7 @@ NEW_PROMISE = (
 )
 
 
-class RepairedClassifier(Wrapper[RepairedDecisions]):
+class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
     """A fitted classifier in which some regions have a new model of their own.
 
     Made by `sepc.lifecycle.repair`. Decisions in all other regions are those of the original classifier, bit for bit.
@@ -46,6 +51,12 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         What was tried, as a `Change` for each region; `summary` puts it in words.
     lost_promise_ : bool
         Whether the classifier was inside a `SelectiveClassifier`, whose promise no longer holds.
+    edits_ : tuple of Edit
+        What experts changed in the model, with `edited`. Edits of columns also hold in the models of repaired regions,
+        as far as these know the label; edits of ellipsoids do not, since these models have ellipsoids of their own.
+    provenance_ : Provenance or None
+        Digests of the rows of the repair and of the model that was repaired, and versions; None if read from a file of
+        0.1.0.
     regions_ : Regions
         Those of the partition.
     classes_, n_features_in_, feature_names_in_
@@ -62,21 +73,24 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         repaired: Mapping[int, SEPClassifier],
         changes: Iterable[Change],
         lost_promise: bool = False,
+        provenance: Provenance | None = None,
     ) -> Self:
         """A fitted classifier with the models of its repaired regions."""
-        return cls(fitted)._set(fitted, repaired, changes, lost_promise)
+        return cls(fitted)._set(fitted, repaired, changes, provenance, lost_promise)
 
     def _set(
         self,
         fitted: HasRegions,
         repaired: Mapping[int, SEPClassifier],
         changes: Iterable[Change],
+        provenance: Provenance | None,
         lost_promise: bool = False,
     ) -> Self:
         self.estimator_ = fitted
         self.repaired_: dict[int, SEPClassifier] = {int(region): repaired[region] for region in sorted(repaired)}
         self.changes_ = Changes(changes)
         self.lost_promise_ = lost_promise
+        self.provenance_: Provenance | None = provenance
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
         self._take_features(fitted)
         return self
@@ -94,13 +108,26 @@ class RepairedClassifier(Wrapper[RepairedDecisions]):
         self
         """
         self.check_parameters()
-        return self._set(clone(self.estimator).fit(X, y), {}, ())
+        fitted = clone(self.estimator).fit(X, y)
+        return self._set(fitted, {}, (), fitted.provenance_)
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, which are signed."""
+        edited = copy(self)
+        edited.estimator_ = self.estimator_.with_edits(edits)
+        # A model that several regions share stays one model.
+        models = {
+            id(model): model.with_edits(edits_for_region(edits, model.model_)) for model in self.repaired_.values()
+        }
+        edited.repaired_ = {region: models[id(model)] for region, model in self.repaired_.items()}
+        edited.regions_ = partition_of(edited.estimator_).regions_
+        return edited
 
     def _decide(self, X: Any) -> RepairedDecisions:
         outer: Decisions = self.estimator_.decide(X)
-        asked = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
+        rows_of = {region: np.flatnonzero(outer.region == region) for region in self.repaired_}
         located = partition_decisions(outer)
-        inner = {region: self._decide_in(region, located[rows]) for region, rows in asked.items() if len(rows)}
+        inner = {region: self._decide_in(region, located[rows]) for region, rows in rows_of.items() if len(rows)}
         return RepairedDecisions.gather(RepairedParts(outer, inner))
 
     def _decide_in(self, region: int, located: SEPDecisions) -> SEPDecisions:

@@ -19,7 +19,7 @@ def partition_of(fitted: HasRegions) -> SEPClassifier:
 
 
 def partition_decisions(decisions: Decisions) -> SEPDecisions:
-    """What the partition alone decides."""
+    """The decisions of the partition alone."""
     if isinstance(decisions, TrustedDecisions):
         return decisions.partition
     assert isinstance(decisions, SEPDecisions)

@@ -17,7 +17,7 @@ from sepc.statistics.splits import stratified_folds
 
 N_FOLDS = 3
 
-# The labels and the trust of some rows.
+# Predicted labels and trust of some rows.
 Answers: TypeAlias = tuple[NDArray[Any], FloatArray]
 
 
@@ -40,7 +40,7 @@ def decide_left_out(estimator: Any, X: Any, labels: NDArray[Any], random: np.ran
 
 
 def grid_of(training: Answers | None, label: Any = None) -> FloatArray:
-    """Thresholds to try: quantiles of training trust, for one label if given; fixed ones without such rows."""
+    """Thresholds to try: quantiles of the trust in training rows, of one label if given; fixed ones without rows."""
     if training is None:
         return fixed_grid()
     labels, trust = training

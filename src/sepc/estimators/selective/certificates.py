@@ -46,7 +46,7 @@ class Certificates(ShownAsCard):
 
     @classmethod
     def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
-        """Bounds from held-out rows: where each lies, and whether its label was wrong."""
+        """Bounds from held-out rows, given the region of each and whether its label was wrong."""
         region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
         n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
         each = 1.0 - (1.0 - confidence) / len(region)

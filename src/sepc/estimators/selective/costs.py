@@ -21,10 +21,10 @@ class Costs:
 
     Parameters
     ----------
-    of_errors : mapping of (true label, given label) to float, or array of shape (C, C)
+    of_errors : mapping of (true label, predicted label) to float, or array of shape (C, C)
         A mapping names every pair of different labels; a correct label costs nothing unless its pair is named. It may
-        name labels that `y` happens to lack: the largest possible cost counts, whether or not it occurred. An array
-        has a row for each true label and a column for each given one, sorted.
+        name labels that are not in `y`: the largest possible cost counts, whether or not it occurs. An array
+        has a row for each true label and a column for each predicted one, sorted.
     review : float
         Cost of having a person review a row that is not accepted.
 
@@ -40,7 +40,7 @@ class Costs:
     review: float
 
     def matrix(self, classes: NDArray[Any]) -> FloatArray:
-        """The cost matrix of these classes: a row for each true label, a column for each given label."""
+        """The cost matrix of these classes: a row for each true label, a column for each predicted label."""
         if isinstance(self.of_errors, Mapping):
             matrix = self._from_pairs(dict(self.of_errors), [plain(label) for label in classes])
         else:
@@ -49,7 +49,7 @@ class Costs:
                 known = listed(map(shown, classes))
                 raise ValueError(
                     f"The costs of errors have shape {matrix.shape}; the {len(classes)} classes {known} need "
-                    f"{(len(classes),) * 2}: a row for each true label, a column for each given label."
+                    f"{(len(classes),) * 2}: a row for each true label, a column for each predicted label."
                 )
         self._check(matrix)
         return matrix
@@ -63,7 +63,7 @@ class Costs:
         return np.union1d(labels, list(named)) if named and len(kinds) == 1 else labels
 
     def of(self, true: NDArray[Any], given: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-        """The cost of each row's given label."""
+        """The cost of the predicted label of each row."""
         return np.asarray(self.matrix(classes)[_positions(true, classes), _positions(given, classes)])
 
     def _from_pairs(self, pairs: dict[Any, float], labels: list[Any]) -> FloatArray:
@@ -71,7 +71,7 @@ class Costs:
         unknown = [pair for pair in pairs if pair not in every]
         if unknown:
             raise ValueError(
-                f"The costs of errors name {unknown[0]!r}; each must be a pair (true label, given label) of the "
+                f"The costs of errors name {unknown[0]!r}; each must be a pair (true label, predicted label) of the "
                 f"classes {listed(map(shown, labels))}."
             )
         missing = [pair for pair in every if pair[0] != pair[1] and pair not in pairs]

@@ -26,12 +26,14 @@ class Lack(IntEnum):
     TRUST = 0
     GROUP = 1
     REGION = 2
+    EDITED = 3
 
 
 NEEDS = {
-    Lack.TRUST: "the promise asks for more trust",
+    Lack.TRUST: "the promise requires more trust",
     Lack.GROUP: "there is no promise for its group",
-    Lack.REGION: "calibration has too few rows in its region",
+    Lack.REGION: "there are too few calibration rows in its region",
+    Lack.EDITED: "there is no promise, because the model was edited after it was made",
 }
 
 
@@ -55,7 +57,7 @@ class SelectiveDecisions(Decisions):
 
     @classmethod
     def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
-        """The decisions of an estimator, some of them accepted; it may not know all of the classes."""
+        """The decisions of an estimator, accepted as given; it may not know all of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,
@@ -81,7 +83,12 @@ class SelectiveDecisions(Decisions):
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""
         covers = [
-            "The promise covers it." if is_covered else "The promise does not cover it." for is_covered in self.accepted
+            "No promise covers it."
+            if lack == Lack.EDITED
+            else "The promise covers it."
+            if is_covered
+            else "The promise does not cover it."
+            for is_covered, lack in zip(self.accepted, self.lack, strict=True)
         ]
         return [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
 

@@ -13,29 +13,30 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
-from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
-from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
-from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
 from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
+from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
+from sepc.estimators.selective.lost_promise import LOST, EditablePromise
 from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.selective.validation import check_asked, check_promise, check_shares, risks_of_labels
+from sepc.estimators.selective.validation import check_fit_arguments, check_promise, check_shares, risks_of_labels
 from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
 
 
-class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
+class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
     """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
     The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
@@ -61,8 +62,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         Probability that the promise is kept. Values closer to 1 accept fewer rows.
     by : str, int, or a list of two, optional
         One or two columns whose values define groups: the error rate is then kept in every group, simultaneously with
-        `confidence`. Names of columns of a DataFrame, positions in an array, or names of what is given as
-        `groups`. Groups too small for any promise accept nothing.
+        `confidence`. Names of columns of a DataFrame, positions in an array, or names of columns in
+        `groups`. Rows of groups too small for any promise are not accepted.
     one_threshold : bool, default=False
         With `by`, whether all groups share a threshold. If not, each has its own, and `decide` needs the groups.
     parents : mapping of group to group, optional
@@ -93,6 +94,8 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         small, so expect a little more on new rows.
     n_calibration_ : int
         Number of calibration rows.
+    provenance_ : Provenance or None
+        A digest of the calibration rows, and versions; None if read from a file of 0.1.0.
     controls_ : dict of label or group to Control or CostControl
         What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
     groups_ : Groups or None
@@ -101,6 +104,10 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         With `X_target`: the regions covered, and the outcome of checking the assumption.
     confidence_ : float
         The `confidence` of the promise when `fit` was called.
+    lost_promise_ : LostPromise or None
+        After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
+    sites_ : tuple of str
+        The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
 
     Notes
     -----
@@ -164,7 +171,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self
         """
         self.check_parameters()
-        check_asked(self.max_risk, self.by, groups, X_target)
+        check_fit_arguments(self.max_risk, self.by, groups, X_target)
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
@@ -190,10 +197,12 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
     ) -> None:
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+        self.provenance_ = provenance_of_decided(decided, X, labels)
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
-        for stale in {"mean_cost_", "risk_bound_"} & set(vars(self)):
+        self.sites_: tuple[str, ...] = ()
+        for stale in {"lost_promise_", "mean_cost_", "risk_bound_"} & set(vars(self)):
             delattr(self, stale)
         self.confidence_ = self.confidence
         self.n_calibration_ = len(labels)
@@ -242,7 +251,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         self, X: Any, decided: Decisions, labels: NDArray[Any], grid: FloatArray, X_target: Any, random: Any
     ) -> None:
         target = decide_inside(self.estimator_, X_target)
-        self._check_regions(target, "X_target is about regions")
+        check_regions(self.estimator_, target, "X_target is about regions")
         rows = Rows(decided.region, decided.trust, np.asarray(decided.label != labels))
         found = choose_for_target(rows, target.region, grid, cast(float, self.max_risk), self.confidence, random)
         trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
@@ -298,7 +307,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
         thresholds = np.full(len(decided), np.inf)
-        lack = np.full(len(decided), Lack.TRUST)
+        lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
         if self.groups_ is None or keys is None:
             for label, control in self.controls_.items():
                 # Groups that share a threshold need not be distinguished.
@@ -318,66 +327,18 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return columns_for(super()._probabilities(X), known, self.classes_)
 
     def summary(self) -> str:
-        """The promises in words: a sentence for each one, or the reason why it cannot be made."""
+        """The promises in words: a sentence for each one, or why it cannot be made."""
         check_is_fitted(self)
-        unknown = np.setdiff1d(self.classes_, self.estimator_.classes_)
+        if self.lost_promise_ is not None:
+            return LOST
+        risk, classes = self.max_risk, self.classes_
+        unknown = np.setdiff1d(classes, self.estimator_.classes_)
         return promise_in_words(
-            self.controls_, self.confidence_, self.groups_, self.shift_, self.max_risk, self.classes_, unknown
+            self.controls_, self.confidence_, self.groups_, self.shift_, risk, classes, unknown, self.sites_
         )
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)
-
-    def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
-        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
-
-        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
-        rows of a region, accepted or not.
-
-        Parameters
-        ----------
-        X, y : rows and their labels
-            The estimator must not have been trained on any of them.
-
-        Returns
-        -------
-        Certificates
-        """
-        check_is_fitted(self)
-        decided = decide_inside(self.estimator_, X)
-        self._check_regions(decided, "Certificates are for regions")
-        wrong = decided.label != check_labels(y, "SelectiveClassifier")
-        return Certificates.of(decided.region, wrong, self.confidence)
-
-    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
-        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
-
-        Parameters
-        ----------
-        X : array or DataFrame of n rows
-        y : array of shape (n,), optional
-            True labels; without them, acceptance alone is compared.
-        groups : array of n rows, DataFrame or mapping of names to arrays, optional
-            The columns `by`, if they are not in `X`.
-
-        Returns
-        -------
-        GroupComparison
-        """
-        check_is_fitted(self)
-        if self.groups_ is None:
-            raise ValueError("There are no groups to compare; name the columns that define them in by.")
-        decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
-
-    def promised_groups(self) -> list[Key]:
-        """The groups whose rows may be accepted."""
-        return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
-
-    def _check_regions(self, decided: Decisions, what: str) -> None:
-        if (decided.region == NO_REGIONS).any():
-            raise TypeError(f"{what}, but {type(self.estimator_).__name__} has none; use an SEPClassifier.")
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
@@ -391,5 +352,5 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
 
 
 def _about(labels: NDArray[Any], label: Any) -> BoolArray:
-    """The rows that the promise for `label` is about."""
+    """The rows that the promise for `label` is about: those predicted as it; all rows for None."""
     return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)

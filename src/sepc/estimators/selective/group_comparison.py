@@ -1,4 +1,4 @@
-"""Coverage and selective risk of groups, and which regions make the difference."""
+"""Coverage and selective risk of groups, and the regions that differ most between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")
 
 @dataclass(frozen=True)
 class Difference:
-    """A region's contribution to the difference between a group and all rows; contributions add up.
+    """A region's contribution to the difference between a group and all rows; they add up to the whole difference.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class GroupRow:
         Wrong rows among the accepted and among the others; None without true labels.
     has_promise : bool
     regions : tuple of Difference
-        The regions that make the largest difference in acceptance, the largest first; empty for models without any,
-        and for groups of which nothing is accepted.
+        The regions that make the largest difference in acceptance, the largest first; empty for models without
+        regions, and for groups without accepted rows.
     """
 
     name: str
@@ -135,7 +135,7 @@ def compare_groups(
     keys : (n,) array
         The group of each row.
     names : function
-        The name of a group.
+        Gives the name of a group.
     promised : sequence of groups
         Those that have a promise.
     """

@@ -41,7 +41,7 @@ class NoHarm:
     p_value : float
         Adjusted for all groups and thresholds.
     is_shown : bool
-        Whether it is significant, simultaneously with all other promises.
+        Whether this is significant, simultaneously with all other promises.
     """
 
     n_accepted: int = whole()
@@ -52,21 +52,21 @@ class NoHarm:
     is_shown: bool = flag()
 
     def flaw(self) -> str | None:
-        """Whether there are more errors than rows."""
+        """What is wrong with the counts, if anything: more errors than rows."""
         is_possible = self.n_errors <= self.n_accepted and self.n_refused_errors <= self.n_refused
         return None if is_possible else "counts more errors than rows"
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups that promises were asked for.
+    """The groups that promises were requested for.
 
     Attributes
     ----------
     by : tuple of str or int
         The columns that define them.
     small : dict of group to int
-        Groups too small for any promise, which accept nothing, and their calibration rows.
+        Groups too small for any promise, whose rows are not accepted, and the number of their calibration rows.
     no_harm : dict of group to NoHarm
         For the groups that have a promise.
     parents : dict of group to group
@@ -91,9 +91,9 @@ class Groups:
         return keys_of(self.by, X, groups, self.parents)
 
     def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
-        """The same if needed or available; None if groups do not affect acceptance and are not given."""
-        is_told = self.affect_acceptance or groups is not None or has_columns(self.by, X)
-        return self.of(X, groups) if is_told else None
+        """The group of each row; None if groups do not affect acceptance and are not given."""
+        is_used = self.affect_acceptance or groups is not None or has_columns(self.by, X)
+        return self.of(X, groups) if is_used else None
 
     def name(self, key: Key) -> str:
         """A group in words."""

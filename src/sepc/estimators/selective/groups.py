@@ -69,12 +69,12 @@ def codes_of(keys: NDArray[Any], known: Sequence[Key]) -> IntArray:
 
 
 def largest_first(keys: NDArray[Any]) -> dict[Key, int]:
-    """How many rows each group has."""
+    """The number of rows of each group, the largest first."""
     return dict(Counter(keys.tolist()).most_common())
 
 
 def group_description(by: Any, key: Key) -> str:
-    """A group in words, such as "sex = Female, race = Black"; a parent by its name."""
+    """A group in words, such as "sex = Female, race = Black"; a group that others were merged into, by its name."""
     names = names_in(by)
     values = key if isinstance(key, tuple) and len(key) == len(names) else (key,)
     if len(values) != len(names):
@@ -89,9 +89,14 @@ def len_of(X: Any) -> int:
 
 def has_columns(by: Any, X: Any) -> bool:
     """Whether the rows have the columns that define groups."""
+    return not _lacking_columns(names_in(by), X)
+
+
+def _lacking_columns(names: tuple[Any, ...], X: Any) -> list[Any]:
+    """The named columns that the rows do not have; all of them if rows have no columns."""
     if not hasattr(X, "shape") or len(X.shape) != 2:
-        return False
-    return all(isinstance(one, int | np.integer) or one in column_names(X) for one in names_in(by))
+        return list(names)
+    return [one for one in names if not isinstance(one, int | np.integer) and one not in column_names(X)]
 
 
 def _column(name: Any) -> str:
@@ -99,11 +104,10 @@ def _column(name: Any) -> str:
 
 
 def _cells(names: tuple[Any, ...], X: Any) -> NDArray[Any]:
-    if not has_columns(names, X):
-        missing = [one for one in names if isinstance(one, str)]
+    if lacking := _lacking_columns(names, X):
         raise ValueError(
-            f"by names {listed(map(shown, missing))}, which X does not have: give a DataFrame with the column, or its "
-            "values as groups=..., both here and in decide."
+            f"by names {listed(map(shown, lacking))}, which X does not have: pass a DataFrame with it, or the groups "
+            "as groups=..., both here and in decide."
         )
     return categories_of(X, column_positions(list(names), X))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,10 +27,12 @@ def promise_in_words(
     max_risk: float | Mapping[Any, float] | Costs,
     classes: Iterable[Any],
     unknown: Iterable[Any],
+    sites: Sequence[str] = (),
 ) -> str:
     """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
 
-    `max_risk` is what was requested: for all rows, for each label, or as costs.
+    `max_risk` is what was requested: for all rows, for each label, or as costs. `sites` are those that the calibration
+    rows come from, if it was made from their counts.
     """
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
     lines = []
@@ -50,9 +52,13 @@ def promise_in_words(
         lines.append(f"The {percent(confidence, AS_SET)} confidence holds for all of this jointly.")
     lines += [] if groups is None else _about_groups(groups, has_promise=bool(controls))
     if never := listed(map(shown, unnamed)):
-        lines.append(f"Rows predicted as {never} are never accepted: nothing was asked of them.")
+        lines.append(f"Rows predicted as {never} are never accepted: max_risk does not name them.")
     if missing := listed(map(shown, unknown)):
         lines.append(f"The classifier does not know {missing}; such rows count as errors.")
+    if len(sites) > 1:
+        lines.append(f"It is for rows from {listed(sites, MOST_NAMES)} in the mix in which they were counted.")
+    elif sites:
+        lines.append(f"It is for rows from {sites[0]}.")
     return "\n".join(lines)
 
 
@@ -143,18 +149,18 @@ def _harm_sentence(harm: NoHarm, whom: str) -> str:
     )
     if harm.is_shown:
         return f"No harm: among such rows, accepted ones are wrong less often than refused ones ({rates})."
-    return f"That among such rows accepted ones are wrong less often than refused ones could not be shown ({rates})."
+    return f"Not shown: that among such rows, accepted ones are wrong less often than refused ones ({rates})."
 
 
 def _no_group_sentences(groups: Groups, max_risk: float, confidence: float) -> str:
-    """What to say if every group is too small."""
+    """The sentence if every group is too small."""
     n_needed = rows_needed(max_risk, 1.0 - (1.0 - HARM_SHARE) * (1.0 - confidence))
     largest = max(groups.small, key=lambda key: groups.small[key], default=None)
     has = "there is none" if largest is None else f"{groups.name(largest)}, the largest, has {groups.small[largest]:,}"
     return (
         f"No threshold can keep the promise that at most {percent(max_risk, AS_SET)} of accepted rows in every group "
         f"are wrong, with {percent(confidence, AS_SET)} confidence, so no row is accepted: it takes a group of at "
-        f"least {n_needed:,} calibration rows, and {has}. Calibrate with more rows, or join groups with parents."
+        f"least {n_needed:,} calibration rows, and {has}. Calibrate with more rows, or merge groups with parents."
     )
 
 
@@ -186,8 +192,8 @@ def _shift_sentences(control: Control, confidence: float, shift: Shift) -> list[
     else:
         first = _no_risk_sentence(control, "", goal, "pairs of a target and a calibration row")
     rows = (
-        f"It rests on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, in "
-        f"{counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows were used to plan them."
+        f"It is based on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, "
+        f"in {counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows were used to plan them."
     )
     uncovered = (
         "Rows in regions that calibration has not seen, or has seen too rarely, are not accepted: "
@@ -200,9 +206,9 @@ def _check_sentence(check: ShiftCheck) -> str:
     if check.is_sign:
         return (
             f"Beware: within regions, {check.column} differs between target and calibration rows ("
-            f"p {p_in_short(check.p_value, '= ')} after {check.n_tests} tests), so what is assumed may not be true."
+            f"p {p_in_short(check.p_value, '= ')} after {check.n_tests} tests), so the assumption may not hold."
         )
     return (
-        f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); whether "
-        "labels are as they were cannot be seen without them."
+        f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); a "
+        "change of labels cannot be seen without labels."
     )

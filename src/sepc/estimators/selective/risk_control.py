@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.records import number, record, whole
 from sepc.statistics.binomial import p_value, rows_needed, upper_bound
 from sepc.statistics.fixed_sequence import n_before_failure, rows_to_start, sums_at
@@ -84,21 +84,47 @@ def choose_together(
     """
     thresholds = np.unique(grid)[::-1]
     sums = [sums_at(thresholds, trust, wrong) for trust, wrong in groups]
-    needed = [rows_to_start(len(trust), max_risk, confidence) for trust, _ in groups]
-    start = max(int(np.searchsorted(accepted, n)) for (accepted, _), n in zip(sums, needed, strict=True))
-    p_values = [p_value(errors[start:], accepted[start:], max_risk) for accepted, errors in sums]
+    return choose_from_counts(thresholds, sums, [len(trust) for trust, _ in groups], max_risk, confidence)
+
+
+def choose_from_counts(
+    thresholds: FloatArray,
+    counts: Sequence[tuple[IntArray, IntArray]],
+    n_rows: Sequence[int],
+    max_risk: float,
+    confidence: float,
+    n_assumed: int = 0,
+) -> list[Control]:
+    """The same, from counts instead of rows.
+
+    Parameters
+    ----------
+    thresholds : (m,) array
+        From strict to lenient.
+    counts : sequence of pairs of (m,) arrays
+        For each group, the rows that each threshold accepts, and the wrong ones among them.
+    n_rows : sequence of int
+        The calibration rows of each group.
+    max_risk, confidence : float
+        As for `choose_threshold`.
+    n_assumed : int, default=0
+        How many of the wrong rows at every threshold are assumed, because counts are inexact.
+    """
+    needed = [rows_to_start(n, max_risk, confidence, n_assumed) for n in n_rows]
+    start = max(int(np.searchsorted(accepted, n)) for (accepted, _), n in zip(counts, needed, strict=True))
+    p_values = [p_value(errors[start:], accepted[start:], max_risk) for accepted, errors in counts]
     n_passed = n_before_failure(np.max(p_values, axis=0) <= 1.0 - confidence)
     tried, chosen, any_passed = min(start, len(thresholds) - 1), start + n_passed - 1, n_passed > 0
     return [
         Control(
             threshold=float(thresholds[chosen]) if any_passed else math.inf,
             max_risk=max_risk,
-            n_rows=len(trust),
+            n_rows=n,
             n_accepted=int(accepted[chosen]) if any_passed else 0,
             n_errors=int(errors[chosen]) if any_passed else 0,
             n_needed=rows_needed(max_risk, confidence),
             n_tried=int(accepted[tried]),
             n_tried_errors=int(errors[tried]),
         )
-        for (trust, _), (accepted, errors) in zip(groups, sums, strict=True)
+        for n, (accepted, errors) in zip(n_rows, counts, strict=True)
     ]

@@ -32,9 +32,9 @@ class ShiftCheck:
     column : str
         What differs most: a column, or trust.
     p_value : float
-        Its p-value, times the number of tests.
+        Its p-value, times the number of tests (Bonferroni), at most 1.
     n_tests : int
-        How many tests were made: one for each column, and one for trust.
+        The number of tests: two for each column, and two for trust.
     is_sign : bool
         Whether this is a sign that the assumption does not hold.
     """
@@ -80,7 +80,7 @@ def _cells(table: Any, j: int) -> NDArray[Any]:
 
 
 def _as_numbers(cells: NDArray[Any]) -> FloatArray:
-    """Numbers as they are, with missing values above all; other values by their frequency."""
+    """Numbers as they are, with infinity for missing values; other values by the rank of their frequency."""
     try:
         values = cells.astype(np.float64)
     except (TypeError, ValueError):

@@ -26,7 +26,7 @@ PLAN_SHARE = 0.2
 N_PLANS = 40
 # A region is covered if the expected share of its pairs without a calibration row is below this share of `max_risk`.
 MOST_LACKING = 0.3
-# What a promise on few pairs loses: this many times the square root of (the fewest pairs needed / pairs).
+# The margin that few pairs cost a promise: this many times the square root of (the fewest pairs needed / pairs).
 MARGIN = 8.0
 # The trust of pairs that always count as accepted, and of pairs that never do.
 ALWAYS, NEVER = np.inf, -np.inf
@@ -34,7 +34,7 @@ ALWAYS, NEVER = np.inf, -np.inf
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Region, trust and whether the label is wrong."""
+    """Region and trust of each row, and whether its label is wrong."""
 
     region: IntArray
     trust: FloatArray
@@ -118,7 +118,7 @@ def choose_for_target(
     rows : Rows
         Calibration rows: independent draws that influenced neither `grid` nor the classifier.
     target : (m,) array of int
-        Regions of rows drawn from the mix that the promise is for; negative ones are not accepted.
+        Regions of rows drawn from the mix that the promise is for; rows with a negative region are not accepted.
     grid, max_risk, confidence
         As for `choose_threshold`.
     random : RandomState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any
 
 from sepc.estimators.selective.cost_control import CostControl
@@ -10,6 +11,7 @@ from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.groups import MOST_COLUMNS, Key, names_in
+from sepc.estimators.selective.lost_promise import LostPromise, promise_of, put_promise, set_promise
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
@@ -18,34 +20,60 @@ from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
 from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
 from sepc.io.writer import Node, Writer
+from sepc.model.edits import Edit
 
 CONTROLS: dict[str, type[Control | CostControl]] = {"risk": Control, "cost": CostControl}
 
 
 def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier and its promise."""
-    shift = selective.shift_
-    return fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
+    lost = selective.lost_promise_
+    node = fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
         "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
+    }
+    if lost is None:
+        return node | _promise_to_node(selective, writer)
+    before = copy(selective)
+    put_promise(before, lost)
+    edits = [record_to_node(edit, Writer()) for edit in lost.edits]
+    return node | {"lost_promise": {"edits": edits} | _promise_to_node(before, writer.under("lost_promise"))}
+
+
+def _promise_to_node(selective: SelectiveClassifier, writer: Writer) -> Node:
+    shift = selective.shift_
+    return {
         "controls": [_control_to_node(selective, key) for key in selective.controls_],
         "groups": _groups_to_node(selective.groups_),
         "shift": None if shift is None else record_to_node(shift, writer.under("shift")),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
+        **({"sites": list(selective.sites_)} if selective.sites_ else {}),
     }
 
 
 def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     """Read a classifier and its promise."""
     estimator = inner.from_node(reader.part("estimator"))
-    by = _columns_from(reader.part("groups")) if reader.has("groups") else None
+    promise = reader.part("lost_promise") if reader.has("lost_promise") else reader
+    by = _columns_from(promise.part("groups")) if promise.has("groups") else None
     selective = restore_fields(SelectiveClassifier(estimator, by=by), reader)
     selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
     check_inner(estimator, reader, selective.n_features_in_, selective.classes_, all_classes=False)
     selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
+    _read_promise(promise, selective)
+    if promise is not reader:
+        edits = tuple(record_from(Edit, part) for part in promise.parts("edits"))
+        made = LostPromise(edits, promise_of(selective))
+        set_promise(selective, made)
+        if selective.lost_promise_ is None:
+            raise promise.wrong("was lost by edits that the model does not have")
+    return selective
+
+
+def _read_promise(reader: Reader, selective: SelectiveClassifier) -> None:
     controls = list(reader.parts("controls"))
     selective.controls_ = dict(map(_control_from, controls))
     selective.groups_ = None
@@ -55,6 +83,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
+    selective.sites_ = tuple(reader.texts("sites")) if reader.has("sites") else ()
     _check_promises(selective, reader, len(controls))
     several = isinstance(selective.max_risk, Mapping) or selective.groups_ is not None
     thresholds = {key: control.threshold for key, control in selective.controls_.items()}
@@ -65,11 +94,10 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
         each = (part.number("risk_bound", 0.0, 1.0) for part in controls)
         bounds = dict(zip(selective.controls_, each, strict=True))
         selective.risk_bound_ = bounds if several else bounds[None]
-    return selective
 
 
 def _check_promises(selective: SelectiveClassifier, reader: Reader, n_controls: int) -> None:
-    """Raise if the promises are not those that the parameters ask for."""
+    """Raise if the promises do not match the parameters."""
     risks: Any = selective.max_risk
     groups, controls = selective.groups_, selective.controls_
     if len(controls) != n_controls:
@@ -156,7 +184,7 @@ def _key_from(node: Any, reader: Reader) -> Key:
 
 
 def _groups_to_node(groups: Groups | None) -> Node | None:
-    """Write what is known of the groups."""
+    """Write the groups."""
     if groups is None:
         return None
     return {

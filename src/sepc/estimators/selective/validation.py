@@ -16,7 +16,7 @@ MaxRisk = float | Mapping[Any, float] | Costs
 
 
 def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None, one_threshold: bool) -> None:
-    """Raise if no such promise is possible."""
+    """Raise if the parameters do not define a promise."""
     risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
     if not risks:
         raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
@@ -27,7 +27,7 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
     if by is not None:
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
-            raise ValueError("With by, max_risk must be one number for all groups, not a mapping or Costs.")
+            raise ValueError("If `by` is given, max_risk must be one number for all groups, not a mapping or Costs.")
     elif parents is not None or one_threshold:
         raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
     check_shares({"max_risk" if label is None else f"max_risk[{label!r}]": risk for label, risk in risks.items()})
@@ -40,7 +40,7 @@ def check_shares(shares: Mapping[str, float]) -> None:
             raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
 
 
-def check_asked(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:
+def check_fit_arguments(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:
     """Raise if the arguments of `fit` are not compatible."""
     if groups is not None and by is None:
         raise ValueError("groups are given, but by names no column; name their columns, as in by='sex'.")

@@ -1,11 +1,11 @@
-"""Cross-fitting: ellipsoids as seen by rows that they were not drawn around.
+"""Cross-fitting: ellipsoids evaluated on rows that they were not fitted to.
 
-An ellipsoid is drawn around rows by their labels, so for these rows it looks purer than it is: in many dimensions any
-few rows can be enclosed. Weights fitted to these rows would be far too confident. So the penalties of the weights are
+An ellipsoid is fitted to rows by their labels, so on these rows it looks purer than it is: in many dimensions any few
+rows can be enclosed. Weights fitted to these rows would be far too confident. So the penalties of the weights are
 learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
 
-The encoding of a category comes from labels too. A model that must not know the labels of some rows needs encodings
-that do not know them either.
+Category encodings come from labels too, so a model that must not use the labels of some rows needs encodings computed
+without them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ ENOUGH_UNSEEN = 0.4
 N_FOLDS = 2
 NOT_USED = -1
 
-# Rows that agree to this many digits of a deviation are in one fold, whatever the units of the features.
+# Rows whose standardised values agree to this many digits are in one fold.
 FOLD_DIGITS = 3
 
-# Fewer rows say nothing about how weights will generalise.
+# From fewer rows, penalties cannot be learned.
 FEWEST_CROSSED = 20
 
 # The largest squared gauge of a row that was left out. The estimate has no upper limit, and the rare huge values would
@@ -43,7 +43,7 @@ LARGEST_LEFT_OUT = 2.0
 
 
 class Recoded(NamedTuple):
-    """Rows with other encodings and, for each categorical column, the encodings of its codes."""
+    """Rows with new category encodings and, for each categorical column, the encodings of its codes."""
 
     rows: FloatArray
     encodings: tuple[FloatArray, ...]
@@ -99,8 +99,8 @@ class Crossing:
         For each weighed row, the position in `pieces` of the partition that has not seen it; -1 if there is none.
     pieces : tuple of Pieces
     seen_by : tuple of Recoded
-        The weighed rows as each partition sees them: their category encodings do not know the labels of its unseen
-        rows.
+        The weighed rows as each partition sees them, with category encodings computed without the labels of its
+        unseen rows.
     """
 
     folds: IntArray
@@ -109,11 +109,11 @@ class Crossing:
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough of the rows have a partition that has not seen them."""
+        """Whether there is a partition that has not seen them for enough of the rows."""
         return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
 
     def with_two_folds(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
-        """With two folds instead, if there is a single partition."""
+        """The same with two folds, if there is a single partition."""
         if len(self.pieces) != 1:
             return self
         folds = np.where(self.folds == NOT_USED, NOT_USED, _folds(recoder, standardize))
@@ -149,9 +149,9 @@ def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) ->
 
 
 def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
-    """A fold for each row: equal rows have the same one, and every class has its share of each fold.
+    """A fold for each row: equal rows share a fold, and the distinct rows of each class are split evenly.
 
-    Depends only on the values of the rows. A row that occurs in several classes counts for the first of them.
+    Depends on the rows and their classes, not on their order. A row of several classes counts for the first of them.
     """
     distinct, position = np.unique(row_hashes(rows, seed=0), return_inverse=True)
     owners = np.full(len(distinct), which.max(initial=0))
@@ -170,7 +170,7 @@ def cross_unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: P
 
 
 def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:
-    """Leave-one-out squared gauges, of shape (n, K): as if each row had been absent when the ellipsoids were drawn.
+    """Leave-one-out squared gauges, of shape (n, K): as if each row had been absent when the ellipsoids were fitted.
 
     Without a row that is not a support point, an ellipsoid stays the same. A support point has the weight `u` in its
     moments; without it, its squared gauge is ``1 / (1 - u (rank + 1))``. That is an estimate, since the other weights

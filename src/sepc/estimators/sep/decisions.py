@@ -1,4 +1,4 @@
-"""Decisions of an `SEPClassifier`: where rows lie in its partition, and what follows for their labels."""
+"""Decisions of an `SEPClassifier`: where rows lie in its partition, and the labels that follow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SEPDecisions(Decisions):
         As in `Decisions`. A region is a position in `SEPClassifier.regions_`: the set of ellipsoids a row lies in or,
         for a row outside, the nearest ellipsoid or isolated row.
     rule : array of `Rule`
-        The rule of the paper that gave the counts.
+        The rule of the paper by which the counts were found.
     gauge : array of float
         The Mahalanobis distance in units of the ellipsoid: below 1 in the ellipsoid where the row lies deepest; above
         1, in the nearest one, if it lies outside all of them.
@@ -57,7 +57,9 @@ class SEPDecisions(Decisions):
     preparation : Preparation or None
         How columns become features; None if all of them are numbers.
     counts_label : array
-        The label that the counts alone would give; rows where it differs from `label` are worth a look.
+        The label that the counts alone would give; rows where it differs from `label` are worth checking.
+    dropped : (n, F) array
+        The given values of columns that an edit of the model dropped; `rows` have their typical values instead.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -71,6 +73,7 @@ class SEPDecisions(Decisions):
     notes: NDArray[Any]
     missing: BoolArray
     empty: BoolArray
+    dropped: FloatArray
     preparation: Preparation | None = field(default=None, metadata=SHARED)
 
     @classmethod
@@ -84,8 +87,10 @@ class SEPDecisions(Decisions):
         preparation: Preparation | None = None,
     ) -> Self:
         """Decide on rows given in the user's own features."""
+        dropped = rows[:, [] if model.edits is None else model.edits.fixed]
+        rows = model.with_typical(rows)
         complete, judged = judge_any(model, rows, min_trust)
-        looking_up = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
+        cause = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -95,8 +100,9 @@ class SEPDecisions(Decisions):
             missing=np.isnan(rows[:, : len(model.shift)]),
             notes=np.full(len(rows), "", dtype=object) if notes is None else notes,
             empty=np.zeros((len(rows), 0), dtype=bool) if empty is None else empty,
+            dropped=dropped,
             preparation=preparation,
-            **vars(judged) | {"cause": looking_up},
+            **vars(judged) | {"cause": cause},
         )
 
     @property
@@ -106,10 +112,19 @@ class SEPDecisions(Decisions):
 
     @property
     def given_rows(self) -> FloatArray:
-        """The rows as they were given, with NaN for what is missing."""
+        """The rows as they were given, with NaN for missing values."""
         given = self.rows.copy()
         given[:, : self.missing.shape[1]][self.missing] = np.nan
         return given
+
+    @property
+    def watched_rows(self) -> FloatArray:
+        """The rows with the given values of dropped columns, where there are any: what to compare with training."""
+        if self.dropped.shape[1] == 0 or self.model.edits is None:
+            return self.rows
+        rows, fixed = self.rows.copy(), self.model.edits.fixed
+        rows[:, fixed] = np.where(np.isnan(self.dropped), rows[:, fixed], self.dropped)
+        return rows
 
     def _single(self) -> SEPDecision:
         """The only decision, as single values."""
@@ -163,7 +178,7 @@ class SEPDecision(Decision):
         return is_certain(model, self._with_gaps(), int(np.searchsorted(model.classes, self.label)), self._empty())
 
     def ask_for(self) -> list[tuple[str, float]]:
-        """The missing values, and how often knowing one would be enough to accept the row; best first.
+        """The missing values, and how often knowing each would be enough to accept the row; best first.
 
         Ties, such as among values that are never enough, are ordered by the trust they add.
         """

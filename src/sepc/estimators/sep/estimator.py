@@ -9,10 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.columns.number_columns import plain_rows, refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
@@ -20,11 +19,12 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories, sample_rows
+from sepc.estimators.sep.editing import EditableModel
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
+from sepc.estimators.sep.fitted_views import FittedViews
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
-from sepc.estimators.sep.importances import importances_of
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
 from sepc.estimators.sep.regions import Regions
 from sepc.estimators.sep.training_set import (
@@ -38,10 +38,9 @@ from sepc.estimators.sep.training_set import (
 from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
-from sepc.wording import MOST_NAMES, listed, shown
 
 
-class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -80,14 +79,14 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     out_of_fold : bool, default=False
-        Also compute `out_of_fold_`: weights are fitted for two more models, without drawing more ellipsoids; with
+        Also compute `out_of_fold_`: weights are fitted for two more models, without fitting more ellipsoids; with
         missing values, two more models are fitted in full. Needs trust="weights" and rows in memory.
     n_jobs : int or None, default=None
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
         For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
     verbose : bool, default=False
-        Print a line for every round, and how many rows were used for what.
+        Print a line for every round, and how many rows each step used.
 
     Attributes
     ----------
@@ -111,6 +110,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         The arrays that all decisions are computed from. They hold no training rows except isolated ones.
     feature_importances_ : array
         How much each column matters: the mean absolute term in log-odds; with weights only.
+    edits_ : tuple of Edit
+        What experts changed in the model, with `edited`.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -174,8 +177,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
         """A classifier that follows the paper to the letter wherever the paper is specific enough."""
-        letter: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
-        return cls(n_impure, **letter | options)
+        as_in_paper: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
+        return cls(n_impure, **as_in_paper | options)
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -265,7 +268,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             print(f"[{settings.who}] {fit.rows_used}")  # noqa: T201
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
-        self.rows_used_ = fit.rows_used
+        self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
         self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, fit.pieces)
         self.history_: tuple[History, ...] = histories(self.model_, fit.pieces.partitions)
         self.regions_: Regions = Regions(self.model_)
@@ -282,7 +285,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
         if (preparation := self.preparation_) is not None:
-            notes, empty = preparation.notes_on(X, rows), preparation.empty_in(X, rows)
+            used = self.model_.with_typical(rows)
+            notes, empty = preparation.notes_on(X, used), preparation.empty_in(X, used)
             return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
         # A copy, since causes and reasons are computed from these rows later, when `X` may have changed.
         return SEPDecisions.of(self.model_, rows.copy(), self.min_trust)
@@ -315,53 +319,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
 
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """How much each column matters: the mean absolute term in log-odds over the training rows.
-
-        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
-        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
-        """
-        check_is_fitted(self)
-        if self.model_.weights is None:
-            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
-        sizes = importances_of(self.model_, self.preparation_)
-        names = getattr(self, "feature_names_in_", self.model_.feature_names)
-        return np.array([sizes.get(str(name), 0.0) for name in names])
-
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
         return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust)
-
-    def apply(self, X: ArrayLike) -> IntArray:
-        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
-        return self.decide(X).region
-
-    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
-        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows to draw.
-        label : object
-            One of `classes_`.
-        random_state : int, RandomState or None
-            By default the estimator's own.
-
-        Returns
-        -------
-        (n, d) array
-        """
-        check_is_fitted(self)
-        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
-        if not of_label:
-            known = listed(map(shown, self.classes_), MOST_NAMES)
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
-        random = check_random_state(self.random_state if random_state is None else random_state)
-        rng = np.random.default_rng(random.randint(2**31 - 1))
-        return sample_rows(of_label, list(self.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

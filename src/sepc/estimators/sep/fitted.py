@@ -138,7 +138,7 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
             (str(k), name_of(owner), f"{n_rows[k]:,}", f"{self.n_round[k]:,}", f"{self.n_cuts[k]:,}")
             for k, owner in enumerate(owners)
         )
-        # Rows beyond the length of a card are counted on it, but need no cells.
+        # Rows beyond the length of a card are only counted, so they need no cells.
         rows += ((),) * (len(self) - len(rows))
         head = ("ellipsoid", "label", "training rows", "found in round", "cuts")
         return Card(f"{counted(len(self), 'ellipsoid')}, in the order found", (), head, rows)
@@ -146,7 +146,7 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
 
 @record
 class History(ShownInLists):
-    """How one partition went: its label against the rest.
+    """The rounds of one partition: a label against the rest.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class History(ShownInLists):
     stopped_because: str = text()
 
     def flaw(self) -> str | None:
-        """Whether something is not a number of rows."""
+        """What is wrong with `rows_left`, if anything."""
         is_possible = all(type(n) is int and 0 <= n < MOST for left in self.rows_left for n in left)
         return None if is_possible else "has rows_left that are not pairs of integers"
 
@@ -218,7 +218,7 @@ class RowsUsed(ShownOnOneLine):
     n_weighed: int = whole()
 
     def flaw(self) -> str | None:
-        """Whether more rows were used than there are."""
+        """What is wrong with the numbers, if anything: more rows used than there are."""
         return "has impossible numbers of rows" if max(self.n_partitioned, self.n_weighed) > self.n_rows else None
 
     def __str__(self) -> str:

@@ -23,15 +23,19 @@ from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.threads import single_threaded
+from sepc.model.provenance import Provenance
+from sepc.model.seen_rows import given_columns
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable, StackedSignatures
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.joint_reduction import reduce_each
+from sepc.points.joint_reduction import JointReduction, reduce_each, reduce_each_with
 from sepc.points.proportional_sample import ClassSample, sample_classes
-from sepc.points.protocol import PointSet
+from sepc.points.protocol import PointSet, Reduction
+from sepc.points.row_digest import RowDigest, add_sums, as_text
 from sepc.points.row_hash import row_hashes
+from sepc.points.signatures import SignatureCounts
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
 # A sample keeps at least this many rows of a class, if the class has them and an equal share of `fit_rows` allows it.
@@ -81,7 +85,7 @@ class FitSettings:
     local_rows: int
 
     def seed(self) -> int:
-        """A seed, the same each time unless `random_state` is None or a generator."""
+        """A seed, the same each time unless `random_state` is None or a RandomState."""
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
@@ -91,12 +95,13 @@ class FitSettings:
 
 
 class Fit(NamedTuple):
-    """A fitted model, its partition, how many rows were used, and models for out-of-fold probabilities, if any."""
+    """A fitted model, its partition, how many rows were used, models for out-of-fold probabilities, and its origin."""
 
     model: SEPModel
     pieces: Pieces
     rows_used: RowsUsed
     fold_models: tuple[FoldModel, ...]
+    provenance: Provenance
 
 
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
@@ -129,7 +134,7 @@ def _partition_and_weigh(
 ) -> Fit:
     """Partition, count and fit the weights.
 
-    Samples are drawn in the user's own units: rounding them first could give a row another hash on another engine.
+    Samples are drawn in the user's own units: standardised first, a row could round to another hash on another engine.
     """
     training, seed = common.training, common.settings.seed()
     is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
@@ -139,7 +144,7 @@ def _partition_and_weigh(
     partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     pieces = common.partition(partitioned, on_round)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-    model = common.model(pieces, training.classes, training.labels)
+    model, digest = common.model_and_digest(pieces)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
         recoder = common.recoder(few)
@@ -155,7 +160,8 @@ def _partition_and_weigh(
             fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
-    return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models)
+    provenance = Provenance.now(digest, n_rows)
+    return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models, provenance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,12 +182,33 @@ class _Common:
         points = [self.standard.of_set(points_of_class) for points_of_class in classes]
         return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
 
-    def model(self, pieces: Pieces, classes: Sequence[PointSet], labels: NDArray[Any]) -> SEPModel:
-        """A model without weights: the ellipsoids, and a one-pass count of the rows of each class in them."""
-        standard, d, weight_scale = self.standard, len(self.standard.shift), self.training.weight_scale
+    def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
+        """Counts rows in the ellipsoids."""
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-        centers, roots = ellipsoid_arrays(pieces, d)
-        signatures = standard.of_reduction(StackedSignatures.of(ellipsoids, d, BOUNDARY_SLACK))
+        return self.standard.of_reduction(StackedSignatures.of(ellipsoids, len(self.standard.shift), BOUNDARY_SLACK))
+
+    def model_and_digest(self, pieces: Pieces) -> tuple[SEPModel, str]:
+        """A model of all training rows, without weights, and the digest of these rows, in one pass."""
+        training, signatures = self.training, self.signatures(pieces)
+        if training.digest:
+            tables, digest = tuple(reduce_each(training.classes, signatures)), training.digest
+        else:
+            given = given_columns(training.columns.displays, training.classes[0].n_features)
+            both = [JointReduction((signatures, RowDigest(label, given))) for label in training.labels]
+            tables, sums = zip(*reduce_each_with(training.classes, both), strict=True)
+            digest = as_text(add_sums(sums))
+        return self.model(pieces, training.classes, training.labels, tables), digest
+
+    def model(
+        self,
+        pieces: Pieces,
+        classes: Sequence[PointSet],
+        labels: NDArray[Any],
+        tables: Sequence[SignatureCounts],
+    ) -> SEPModel:
+        """A model without weights: the ellipsoids, and how many rows of each class lie in them."""
+        standard, weight_scale = self.standard, self.training.weight_scale
+        centers, roots = ellipsoid_arrays(pieces, len(standard.shift))
         model = SEPModel(
             classes=labels,
             class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
@@ -194,7 +221,7 @@ class _Common:
             is_terminal=np.array([piece.is_terminal for piece in pieces.ellipsoids], dtype=bool),
             isolated=pieces.isolated,
             isolated_owners=pieces.isolated_owners,
-            table=SignatureTable.of_classes(reduce_each(classes, signatures)),
+            table=SignatureTable.of_classes(tables),
             slack=BOUNDARY_SLACK,
             trust=self.settings.trust,
             published=self.settings.published,
@@ -215,14 +242,16 @@ class _Common:
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
-        """A model of the rows outside of a fold; it does not know classes without such rows.
+        """A model of the rows outside of a fold; it has only the classes of these rows.
 
-        `shares` says how many rows each row of a class stands for.
+        `shares` holds, for each class, how many rows each of its rows stands for.
         """
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
         samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], shares[k]) for k in known]
-        model = self.model(pieces, [ArrayPoints(sample.rows) for sample in samples], self.training.labels[known])
+        points = [ArrayPoints(sample.rows) for sample in samples]
+        tables = reduce_each(points, self.signatures(pieces))
+        model = self.model(pieces, points, self.training.labels[known], tables)
         model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
         model = self.summarise_training(model, samples)
         return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)

@@ -61,7 +61,7 @@ def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -
 
 
 def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
-    """The same with missing values: refit a classifier to each half, since imputation uses the labels of all rows."""
+    """`out_of_fold` with missing values: refits the classifier to each half, since imputation uses all labels."""
     labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))

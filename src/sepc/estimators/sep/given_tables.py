@@ -1,4 +1,4 @@
-"""Turn what an `SEPClassifier` is given (tables, missing values, weights) into a training set of numbers."""
+"""Turn the input of an `SEPClassifier` (tables, missing values, weights) into a training set of numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSe
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.looking.totals import warn_of_totals
+from sepc.model.seen_rows import given_columns
 from sepc.points.missing_labels import refuse_missing_labels
+from sepc.points.row_digest import digest_of_rows
 
 # The most rows to learn column types and category encodings from: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
@@ -36,10 +38,10 @@ MOST_COPIES = 40_000
 
 
 def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) -> TrainingSet:
-    """Prepare complete rows of numbers, by class, to fit to; learns the column types of a table.
+    """Turn input into complete rows of numbers, by class; learns the column types of a table.
 
-    Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, else repeated as
-    often as they count, and their missing values are imputed.
+    Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, otherwise repeated
+    in proportion to it, and their missing values are imputed.
     """
     if is_collection(X):
         if sample_weight is not None:
@@ -72,14 +74,16 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
-    rows = fill_gaps(rows, np.unique(labels, return_inverse=True)[1], columns, settings)
-    return TrainingSet.of_arrays(rows, labels, columns)
+    classes, which = np.unique(labels, return_inverse=True)
+    digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
+    training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
+    return replace(training, digest=digest)
 
 
 def _numbers(
     X: Any, y: Any, copies: Copies | None, settings: FitSettings
 ) -> tuple[FloatArray, NDArray[Any], GivenColumns]:
-    """Rows of numbers, NaN where missing, and labels, repeated as often as they count; and the column types."""
+    """Rows of numbers, NaN where missing, and labels, repeated by weight; and the column types."""
     found = _get_feature_names(X)
     names = None if found is None else tuple(found)
     if is_table(X):
@@ -116,7 +120,7 @@ def _numbers(
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
-    """Encodes the columns of a collection, learnt from a sample; None if all are numbers and used unchanged."""
+    """The encoder of a collection, learned from a sample; None if all columns are numbers and used unchanged."""
     if not _is_lazy_table(X) and (settings.categorical or settings.force_features):
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if not settings.categorical and not _has_other_columns(X, y):
@@ -180,7 +184,7 @@ class Copies:
     def of(cls, weights: FloatArray) -> Copies:
         """Copies in proportion to the weights; exactly the weights if all are whole and not too large.
 
-        Otherwise they are rounded up or down such that the copies of any run of rows add up to its share within one.
+        Otherwise they are rounded such that the copies of consecutive rows add up to their share within one.
 
         Examples
         --------
@@ -199,7 +203,7 @@ class Copies:
 
     @cached_property
     def positions(self) -> IntArray:
-        """Every copy's row."""
+        """The row of each copy."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 

@@ -1,4 +1,4 @@
-"""The grounds of a decision, worded for the person it is about: values next to what is usual, without log-odds."""
+"""The reasons for a decision, worded for the person it is about: values next to what is usual, without log-odds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sepc.estimators.sep.named_terms import NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import RowPhrases, missing_columns
 from sepc.wording import name_of
 
-# Values that are named on each side.
+# The most values to name for the label, and against it.
 MOST_FOR, MOST_AGAINST = 5, 3
 # Terms below this share of the largest are not worth naming.
 LEAST_SHARE = 0.1
 
 
 def grounds_of(decisions: Any, words: Words) -> Grounds:
-    """The grounds of a single decision, in these words; `decisions` are `SEPDecisions` on one row."""
+    """The reasons for a single decision, in these words; `decisions` are `SEPDecisions` on one row."""
     model = decisions.model
     missing = (*missing_columns(model, decisions.missing[0]), *_empty_categories(decisions))
     if model.usual is None or model.weights is None or len(model.classes) == 1:
@@ -33,12 +33,12 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
         least = LEAST_SHARE * max((abs(term.value) for term in all_known), default=0.0)
         chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
         sides.append(tuple(_point(phrases, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
-    speaks_for, speaks_against = sides
-    return Grounds(speaks_for, speaks_against, missing)
+    in_favour, against = sides
+    return Grounds(in_favour, against, missing)
 
 
 def _empty_categories(decisions: Any) -> list[str]:
-    """Columns of categories that are empty; they are decided on as a category of their own."""
+    """Names of categorical columns that are missing."""
     if decisions.preparation is None:
         return []
     categories = zip(decisions.preparation.categories, decisions.empty[0], strict=True)

@@ -15,7 +15,7 @@ def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str
     """The mean absolute term of each column used, in log-odds, over the training rows.
 
     With several classes, the size is the largest difference that the column makes between two of them. The distribution
-    of numbers comes from the quantiles that the model keeps. A date is several features, whose sizes are added.
+    of numbers comes from the quantiles that the model stores. A date is several features, whose sizes are added.
     """
     weights, usual = model.weights, model.usual
     assert weights is not None

@@ -46,9 +46,9 @@ def partition_classes(
 ) -> Pieces:
     """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
 
-    With more than two classes, the pieces of the rest are not used. They are still cut if `n_impure` is a share, since
-    that thins out the rest and soon pays off. If it is a number of rows, they would take most of the time: on letter,
-    with 2 rows, nine tenths.
+    With more than two classes, the ellipsoids of the rest are not used. They are still found if `n_impure` is a share,
+    since that removes rows and saves time later. If it is a number of rows, they would take most of the time: nine
+    tenths on the letter data with 2 rows.
 
     `on_round` is not called for partitions that run in other processes.
     """

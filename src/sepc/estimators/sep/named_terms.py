@@ -15,7 +15,7 @@ from sepc.model.terms import Terms
 
 # The named terms make up at least this share of the sum of all sizes, unless that takes more than this many.
 COVERED, MOST_TERMS = 0.7, 8
-# With more columns than this, that would be too many to read, and fewer are named.
+# With more columns than this, fewer terms are named, to keep reasons readable.
 MANY_COLUMNS, FEWER_TERMS = 20, 5
 # A smaller term would be shown as zero.
 LEAST_TERM = 0.005
@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NamedTerms:
-    """The terms of decisions by column; those of all ellipsoids and isolated rows together are the place of a row."""
+    """The terms of decisions, summed by column, with one sum for all ellipsoids and isolated rows: the place."""
 
     terms: Terms
     phrases: RowPhrases
@@ -102,11 +102,11 @@ class NamedTerms:
         return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
-        """The ellipsoid that adds most to a row's place term, of those whose relation to the row explains its sign.
+        """The ellipsoid that adds most to a row's place term, among those whose relation to the row explains its sign.
 
         None if there is none, or if isolated rows outweigh every ellipsoid.
 
-        A row in or near a group is expected to have the majority label of its cases; a row outside is not.
+        Being in or near a group favours the majority label of its cases; being outside favours the other label.
         """
         by_ellipsoid = self.terms.ellipsoids[i]
         place = float(self.sizes[i, -1])

@@ -27,13 +27,13 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-# Set by `listen_to_rounds`; a context variable, so that fits in other threads are left alone.
+# Set by `listen_to_rounds`; a context variable, so that fits in other threads are not affected.
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=())
 
 
 @contextmanager
 def listen_to_rounds(listener: Listener) -> Iterator[None]:
-    """Context manager in which `listener` is called after every round of every partition with the rows left.
+    """Context manager: calls `listener` with the rows left after every round of every partition.
 
     This lets a program follow a fit without knowing the estimator: partitions inside a `SelectiveClassifier` or a
     `StratifiedClassifier` are reported as well, one after the other. Fits in other threads or processes, as with

@@ -16,6 +16,7 @@ from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import RowPhrases, gauges_of, missing_columns
 from sepc.estimators.sep.separating_features import separating_features, unusual_features
+from sepc.model.edits import names_of_edits
 from sepc.model.mixture import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
@@ -23,9 +24,9 @@ from sepc.wording import decimal, listed, log_odds, name_of, shown
 
 # The most features that a sentence names without weights, classes whose cases it counts, and missing values it lists.
 MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
-# If the named terms miss the sum by more than this share of it, the rest is stated whatever the length.
+# If the named terms differ from the sum by more than this share of it, the rest is always stated.
 NEEDED = 0.75
-# A smaller change of trust is not worth a word.
+# A smaller loss of trust is not mentioned.
 LEAST_LOSS = 0.005
 
 
@@ -58,12 +59,13 @@ class SEPReasons:
 
     def _reason(self, i: int) -> Reason:
         decisions = self.decisions
-        head = f"{shown(decisions.label[i])} with trust {decimal(decisions.trust[i])}"
+        head = f"{shown(decisions.label[i])} with trust {decimal(decisions.trust[i])}{edited_mark(decisions.model)}"
         sentences = (
             self.place_sentence(i, head),
             *self.about_gaps(i),
             *self._disagreement(i),
             *self.about_features(i),
+            *about_edits(decisions.model),
         )
         return Reason(sentences, f"{head}{self._line(i)}.")
 
@@ -175,7 +177,7 @@ class SEPReasons:
             sentences.append(f"Its distance from training cases takes {decimal(probability - faded)} of trust.")
         taken = faded - float(self.decisions.trust[i])
         if taken >= LEAST_LOSS and self.decisions.missing[i].any():
-            sentences.append(f"What is missing takes {decimal(taken)} of trust.")
+            sentences.append(f"The missing values take {decimal(taken)} of trust.")
         return [Sentence(text, (Shorter(Loss.SENTENCE, ""),)) for text in sentences]
 
     def _line(self, i: int) -> str:
@@ -206,11 +208,11 @@ class SEPReasons:
         if not features:
             features = [j for j in strong if phrases.shows(i, j, *both) == 0][:1]
             is_accepted = bool(self.decisions.accepted[i])
-            lead = "What speaks most for it: " if is_accepted else f"Little separates it from {rival}: "
+            lead = "Strongest evidence for it: " if is_accepted else f"Little separates it from {rival}: "
         return _features_in_lengths(lead, features, lambda j, n: self._compare(i, j, both, is_first=n == 0))
 
     def _compare(self, i: int, j: int, owners: Sequence[int], is_first: bool) -> str:
-        """A feature, its value and what is usual for cases of some classes like it."""
+        """A feature, its value and what is usual for similar cases of these classes."""
         phrases = self._phrases
         assert phrases is not None
         usual = [phrases.usual_for(i, j, owner, is_first and n == 0) for n, owner in enumerate(owners)]
@@ -250,14 +252,14 @@ class SEPReasons:
         return bool(decisions.rule[i] == Rule.NEAREST and decisions.place[i] >= decisions.model.n_ellipsoids)
 
     def _group_behind_a_single_case(self, i: int) -> str:
-        """The nearest group whose majority has the label, where a single case is nearer: one case earns little trust.
+        """The nearest group whose majority has the label, where a single case, which is little evidence, is nearer.
 
         Empty where that case has another label, since the next sentence is then about that case alone.
         """
         decisions, model = self.decisions, self.decisions.model
         label = decisions.label[i]
-        is_told = self._causes[i] in (Cause.UNSEEN, Cause.THIN) or decisions.counts_label[i] != label
-        if is_told or not self._is_beside_a_single_case(i):
+        is_left_out = self._causes[i] in (Cause.UNSEEN, Cause.THIN) or decisions.counts_label[i] != label
+        if is_left_out or not self._is_beside_a_single_case(i):
             return ""
         of_label = np.flatnonzero(model.classes[self._group_counts.argmax(axis=1)] == label)
         if len(of_label) == 0:
@@ -300,7 +302,12 @@ class SEPReasons:
         """Which columns are known, at their first features."""
         missing, phrases = self.decisions.missing, self._phrases
         assert phrases is not None
-        return known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        known = known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        edits = self.decisions.model.edits
+        if edits is not None:
+            # The value that a row has in a dropped column is not its own.
+            known[:, edits.fixed[edits.fixed < known.shape[1]]] = False
+        return known
 
     @cached_property
     def _gauges(self) -> Any:
@@ -313,9 +320,19 @@ class SEPReasons:
         return np.asarray(model.counts_at(np.arange(model.n_ellipsoids)))
 
 
-def _features_in_lengths(lead: str, features: Sequence[int], tell: Callable[[int, int], str]) -> list[Sentence]:
-    """A sentence about the first three of some features, which can be shortened to fewer or none; empty without any."""
-    texts = [tell(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
+def edited_mark(model: SEPModel) -> str:
+    """What the heading of a reason adds if the model was edited."""
+    return "" if model.edits is None else " (edited model)"
+
+
+def about_edits(model: SEPModel) -> list[Sentence]:
+    """What experts edited in the model, in a sentence that is never dropped; empty if nothing."""
+    return [] if model.edits is None else [Sentence(f"Experts edited {names_of_edits(model.edits.made)}.")]
+
+
+def _features_in_lengths(lead: str, features: Sequence[int], describe: Callable[[int, int], str]) -> list[Sentence]:
+    """A sentence about the first three features, which can be shortened to fewer or none; empty without features."""
+    texts = [describe(j, n) for n, j in enumerate(features[:MOST_FEATURES])]
     losses = (Loss.SENTENCE, Loss.SECOND_FEATURE, Loss.THIRD_FEATURE)
     shorter = [Shorter(losses[n], f"{lead}{listed(texts[:n])}." if n else "") for n in range(len(texts) - 1, -1, -1)]
     return [Sentence(f"{lead}{listed(texts)}.", tuple(shorter))] if texts else []

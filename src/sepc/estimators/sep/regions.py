@@ -40,7 +40,7 @@ class Regions(ShownAsCard):
     counts : (n, C) array
         Training rows of each class; for a region outside, those of the nearest place.
     probabilities : (n, C) array
-        Probabilities of the classes; for a region outside, right at the nearest place.
+        Probabilities of the classes; for a region outside, those at the nearest place itself.
     classes : (C,) array
     """
 
@@ -64,7 +64,7 @@ class Regions(ShownAsCard):
 
     @cached_property
     def near(self) -> tuple[int | None, ...]:
-        """The nearest place, for the regions outside."""
+        """The nearest ellipsoid or isolated row of each region outside; None for the others."""
         return (*(None,) * self._n_sets, *range(self.model.n_places))
 
     @cached_property

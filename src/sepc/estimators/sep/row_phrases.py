@@ -19,16 +19,16 @@ from sepc.wording import cases_of, name_of, percent, short
 LONGEST_CATEGORY = 30
 # A value favours a class if it is this many times as frequent there.
 CLEARLY_MORE = 1.5
-# Less frequent values are unusual.
+# Values with a smaller share are unusual.
 RARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class RowPhrases:
-    """Phrases about the features of rows; what they need is computed once for all rows.
+    """Phrases about the features of rows, with what they need computed once for all rows.
 
-    Rows are complete; do not ask for features that were missing. `i` is the position of a row, `j` of a
-    feature and `owner` of a class.
+    Rows are complete; features that were missing must not be described. `i` is the position of a row, `j` of a feature
+    and `owner` of a class.
     """
 
     model: SEPModel
@@ -120,7 +120,7 @@ class RowPhrases:
         return share < RARE if share is not None else self._distance(i, j, group) > 0.0
 
     def set_against_all(self, i: int, j: int, nearest: int, is_first: bool) -> str:
-        """A feature, its value and the range of all training cases or, if it lies within, what is usual in a group."""
+        """A feature, its value and the range of all training cases or, within that range, what is usual in a group."""
         share = self._share(i, j, nearest)
         if share is not None:
             return f"{self.value(i, j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
@@ -148,7 +148,7 @@ class RowPhrases:
     def _distance(self, i: int, j: int, group: int) -> float:
         """How far the value lies outside the usual range of a group, infinite on overflow; 0 within."""
         low, high = map(float, self.usual.ranges[group, j])
-        # If they cannot be restored, both are in the model's features.
+        # If the rows cannot be restored, ranges are in the model's features too.
         value = float(self.rows[i, j] if self._restored is None else self._restored[i, j])
         return max(low - value, value - high, 0.0)
 

@@ -9,7 +9,7 @@ from sepc.estimators.sep.row_phrases import RowPhrases, summed_by_column
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 
-# Features with a smaller share of the distance are not worth mentioning.
+# Columns with a smaller share of the distance are not mentioned.
 LEAST_SHARE = 0.05
 
 

@@ -24,7 +24,7 @@ SAFE_EXPONENT = 400
 # Features with smaller deviations have lost digits, and the reciprocal of their deviation may overflow.
 SMALLEST_DEVIATION = float(np.finfo(np.float64).tiny)
 
-# Without standardisation, a feature that varies by a smaller share of the largest cannot be worked with beside it.
+# Without standardisation, a feature with a smaller range, in the common unit of all, is lost to rounding.
 SMALLEST_SHARE = 1e-250
 
 
@@ -128,7 +128,7 @@ class Standardization:
         return points.rescaled(self.shift, self.scale)
 
     def of_reduction(self, reduction: Reduction[Any, Answer]) -> Reduction[Any, Answer]:
-        """A reduction that sees rows in standard units, without a standardised copy of the data."""
+        """The reduction applied to rows in standard units, without a standardised copy of the data."""
         return _InStandardUnits(reduction, self)
 
     def apply(self, rows: FloatArray) -> FloatArray:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from sepc.columns.preparation import Preparation, feature_displays
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
@@ -11,6 +15,7 @@ from sepc.io.inner_models import InnerModels
 from sepc.io.reader import Reader
 from sepc.io.records import record_from, record_to_node
 from sepc.io.writer import Node, Writer
+from sepc.model.edits import Edits
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureDisplay
 from sepc.plain_values import plain
@@ -26,6 +31,7 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
         **record_to_node(classifier.ellipsoids_, writer),
         "rows_used": record_to_node(classifier.rows_used_, writer),
         "history": [record_to_node(history, writer) for history in classifier.history_],
+        **_edits_to_node(classifier.model_, writer),
     }
 
 
@@ -33,7 +39,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
     preparation = _preparation_from(reader, classifier)
-    model = _model_from(reader.part("model"), preparation)
+    model = _with_edits(_model_from(reader.part("model"), preparation), reader)
     _check_features(reader, model, preparation, classifier.n_features_in_)
     classifier.preparation_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
@@ -48,8 +54,35 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     return classifier
 
 
+def _edits_to_node(model: SEPModel, writer: Writer) -> Node:
+    """The edits of a model; nothing for a model without any, whose file is the same as ever."""
+    return {} if model.edits is None else {"edits": record_to_node(model.edits, writer.under("edits"))}
+
+
+def _with_edits(model: SEPModel, reader: Reader) -> SEPModel:
+    """The model with the edits of its file, if there are any; their originals must have the sizes of the model."""
+    if not reader.has("edits"):
+        return model
+    part, weights = reader.part("edits"), model.weights
+    if weights is None:
+        raise reader.wrong("has edits without weights")
+    n_features, n_classes = weights.lines.shape
+    sizes = {"d": n_features, "C": n_classes, "K": len(weights.near), "J": len(weights.isolated)}
+    edits = record_from(Edits, part, sizes)
+    same = ("category_features", "n_categories")
+    if not all(np.array_equal(getattr(edits.original, name), getattr(weights, name)) for name in same):
+        raise part.wrong("has categories that do not match its model")
+    if edits.fixed.max(initial=-1) >= n_features + model.n_codes or len(np.unique(edits.fixed)) < len(edits.fixed):
+        raise part.wrong("drops columns that do not exist, or one twice")
+    codes = edits.fixed >= n_features
+    values, n_known = edits.typical[codes], weights.n_categories[edits.fixed[codes] - n_features]
+    if (values < 0).any() or (values > n_known).any() or (values != np.floor(values)).any():
+        raise part.wrong("has typical categories that do not exist")
+    return replace(model, edits=edits)
+
+
 def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation | None:
-    """The preparation of tables, or None if there is none; it must have the columns of the classifier."""
+    """The preparation of tables, or None; raises if its columns are not those of the classifier."""
     if not reader.has("preparation"):
         return None
     preparation = record_from(Preparation, reader.part("preparation"))

@@ -1,4 +1,4 @@
-"""Impute missing values of training rows, once each, from other rows of the class."""
+"""Impute missing values of training rows, by one draw each, from other rows of the class."""
 
 from __future__ import annotations
 

@@ -64,9 +64,9 @@ class GivenColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Rows of a table in memory, each as often as it counts, with NaN for missing values.
+    """Rows of a table in memory, repeated by weight, with NaN for missing values.
 
-    `positions` says where each row stands in the table, which has `n_table` rows.
+    `positions` holds the position of each row in the table, which has `n_table` rows.
     """
 
     rows: FloatArray
@@ -80,7 +80,7 @@ class TableRows:
         return bool(np.isnan(self.rows).any())
 
     def of_table(self, found: FloatArray) -> FloatArray:
-        """Map results for these rows back to the rows of the table; NaN for rows that do not count."""
+        """Map results for these rows back to the rows of the table; NaN for rows of weight zero."""
         of_table = np.full((self.n_table, *found.shape[1:]), np.nan)
         of_table[self.positions] = found
         return of_table
@@ -103,6 +103,8 @@ class TrainingSet:
         How many rows each row counts as.
     table : TableRows or None
         The rows before imputation, if they come from a table or an array in memory.
+    digest : str
+        Of the rows before imputation, if they are in memory; of others it takes a pass, and is empty.
     """
 
     rows: PointSet
@@ -111,6 +113,7 @@ class TrainingSet:
     columns: GivenColumns
     weight_scale: float = 1.0
     table: TableRows | None = None
+    digest: str = ""
 
     @cached_property
     def extent(self) -> Extent:

@@ -16,8 +16,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureDisplay, summarise_rows
 from sepc.points.proportional_sample import ClassSample
 
-# A kind has at least this many rows per feature; its covariance is shrunk towards that of its class, and this towards
-# that of all classes, as by this many.
+# A component of the mixture has at least this many rows per feature. Its covariance is shrunk towards that of its
+# class, and that of a class towards that of all classes, each with the weight of this many rows per feature.
 ROWS_A_FEATURE = 1.0
 # Added to all variances. Less than the thickness of ellipsoids around flat sets, so that completions lie in them.
 RIDGE = 1e-9
@@ -30,7 +30,7 @@ MOST_FEATURES = 256
 def summarise_training(
     model: SEPModel, samples: Sequence[ClassSample], weight_scale: float, displays: Sequence[FeatureDisplay]
 ) -> SEPModel:
-    """Add to a model the summary of its training rows, hashes of some and, with weights, the imputation mixture.
+    """Add to a model a summary of its training rows, hashes of some of them and, with weights, the imputation mixture.
 
     Samples of the classes are in the user's own features, followed by category codes. Each row counts as
     `weight_scale` rows.
@@ -73,7 +73,7 @@ def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
 
 
 def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
-    """The kind of each row, numbered from 0: its class, if it lies in no large enough ellipsoid of its class."""
+    """The component of each row: its deepest ellipsoid if that has its class and enough rows, else its class."""
     n_classes, kind = len(model.classes), classes.copy()
     if model.n_ellipsoids:
         deepest = squared.argmin(axis=1)
@@ -89,7 +89,7 @@ def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale
 def _distributions(
     scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, weight_scale: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Means and covariances of the kinds."""
+    """Means and covariances of the components."""
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
     centers = np.array([members.mean(axis=0) for members in by_kind])

@@ -50,7 +50,7 @@ class PlaceColumns:
         """The columns of rows with these squared gauges; an isolated row is not near to itself."""
         deep = depth(squared)
         mean, spread = deep.mean(axis=0), deep.std(axis=0)
-        # An ellipsoid in which all rows lie equally deep carries no information.
+        # The depth in an ellipsoid carries no information if it is equal for all rows.
         scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-9)
         beside = isolated_nearness(rows, isolated, width)
         beside[beside == 1.0] = 0.0
@@ -86,7 +86,7 @@ class PlaceColumns:
 
 @dataclass(frozen=True, eq=False)
 class CurveColumns:
-    """The columns of the curves of some rows.
+    """The columns of the shape functions (curves), for some rows.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ def _pad(values: FloatArray, n: int) -> FloatArray:
 
 
 def _category_levels(curves: CurveColumns, steps: FloatArray, means: FloatArray) -> FloatArray:
-    """The levels of all categories, minus the mean of each column over the rows fitted to."""
+    """The levels of all categories, minus the mean of each column over the rows that the weights are fitted to."""
     levels, start = [np.empty((0, steps.shape[1]))], 0
     for column, stepped in zip(curves.category_columns, curves.stepped, strict=True):
         stop = start + len(stepped)

@@ -33,15 +33,15 @@ from sepc.points.proportional_sample import ClassSample
 # The most rows to fit weights to: a few hundred weights gain nothing from more.
 WEIGHED_ROWS = 40_000
 
-# The most rows to learn penalties from. A penalty says how large weights are, which does not depend on their number.
+# The most rows to learn penalties from. Penalties reflect the size of weights, not the number of rows.
 PENALTY_ROWS = 10_000
 
 # The tolerance of scores, which changes no probability by more than a quarter of it.
 EXACT_TO = 1e-6
 
 # Gaussians around isolated rows are this many times as wide as the model's reach. With more isolated rows than this,
-# only some have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype 500 of 3,379 are
-# as good as the first 1,000.
+# only some have a weight, evenly spaced among all; and penalties are learned from fewer. On covertype, 500 of
+# 3,379 are as good as the first 1,000.
 WIDTH_IN_REACHES = 2.0
 MOST_ISOLATED = 500
 PENALTY_ISOLATED = 200
@@ -153,7 +153,7 @@ class Weighing:
 
 
 def _evenly_spaced(n: int, n_most: int) -> IntArray:
-    """Positions of at most `n_most` of `n`, evenly spaced."""
+    """At most `n_most` evenly spaced positions below `n`."""
     return np.linspace(0, n - 1, min(n, n_most)).astype(np.int64)
 
 

@@ -25,9 +25,11 @@ from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import check_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
+from sepc.estimators.decided_rows import digest_of_numbers
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
 from sepc.estimators.wrapping import Wrapper
+from sepc.model.provenance import Provenance
 from sepc.points.missing_labels import refuse_missing_labels
 
 
@@ -72,6 +74,8 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         class, and `fitted`, whether it has a model of its own. `strata_.to_frame()` gives a readable table.
     estimators_ : dict of int to classifier
         The models of the strata, by position in `strata_`.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     pooled_ : classifier
         The model for all other rows.
     by_ : array of int
@@ -133,7 +137,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
         if len(self.by_) == len(names):
-            raise ValueError(f"by names all {len(names)} columns, so nothing is left for the models to see.")
+            raise ValueError(f"by names all {len(names)} columns, so no column is left for the models.")
         self.strata_, stratum = find_strata(
             tuple(str(names[j]) for j in self.by_),
             categories_of(X, self.by_),
@@ -144,7 +148,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         )
         rest = self._without_by(X)
         with_model = np.flatnonzero(self.strata_.fitted)
-        # A column may be constant in just one stratum; otherwise the pooled model warns, if it is of the same kind.
+        # A column may be constant in one stratum only. The pooled model warns of others, if it is of the same kind.
         quiet = self.pooled is None
         jobs = [
             delayed(_fit)(clone(self.estimator), *_take(rest, labels, stratum == s), quiet=quiet) for s in with_model
@@ -156,6 +160,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         # The pooled model has the most rows, so it starts first.
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
         self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
+        self.provenance_ = Provenance.now(digest_of_numbers(X, labels), len(labels))
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:
@@ -265,5 +270,5 @@ def _fit(
             f"{kind} could not be fitted; column{'s' if several else ''} {', '.join(map(repr, text))}, not in by, "
             f"hold{'' if several else 's'} text or categories. {advice} in a pipeline, for example make_pipeline("
             f"make_column_transformer((TargetEncoder(), {text}), remainder='passthrough'), {kind}()). "
-            f"What {kind} said: {error}"
+            f"The error of {kind}: {error}"
         ) from error

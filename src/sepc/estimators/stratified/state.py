@@ -42,7 +42,7 @@ def read(reader: Reader, inner: InnerModels) -> StratifiedClassifier:
     pooled = inner.from_node(reader.part("pooled"))
     stratified = restore_fields(StratifiedClassifier(next(iter(estimators.values()), pooled), by.tolist()), reader)
     if (by >= stratified.n_features_in_).any() or len(set(by.tolist())) < len(by):
-        raise reader.wrong("names columns that it does not have")
+        raise reader.wrong("names columns that it does not have, or the same column twice")
     stratified.pooled = pooled if reader.value("sees_all", bool) else None
     n_features = stratified.n_features_in_ - len(by)
     for model in estimators.values():

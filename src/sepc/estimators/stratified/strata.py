@@ -98,7 +98,8 @@ def find_strata(
 ) -> tuple[Strata, IntArray]:
     """The strata of the training rows, and the stratum of each row (-1 if it is left to the pooled model).
 
-    A stratum gets its own model if it has at least `min_rows` rows, and `min_second` of its second largest class.
+    A stratum gets its own model if it has at least `min_rows` rows, and at least `min_second` of its second-largest
+    class.
     Without columns there are no strata.
     """
     seen: dict[tuple[Any, ...], int] = {}

@@ -13,7 +13,7 @@ from sepc.records import floats, number, record
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-6
-# The penalty on squared coefficients: enough to keep them in place where few rows say little.
+# The penalty on squared coefficients: enough to keep them stable with few rows.
 PENALTY = 1.0
 
 

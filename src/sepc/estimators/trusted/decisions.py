@@ -15,7 +15,7 @@ from sepc.decisions.deferred import defer
 from sepc.decisions.row_wise import SHARED, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.reasons import SEPReasons
+from sepc.estimators.sep.reasons import SEPReasons, about_edits, edited_mark
 from sepc.estimators.trusted.trust_model import TrustModel
 from sepc.wording import decimal, percent, shown
 
@@ -32,7 +32,7 @@ class TrustedDecisions(Decisions):
     base_trust : array of float
         The other model's own probability of its label; NaN if it gives none.
     partition : SEPDecisions
-        What the partition alone decides.
+        The decisions of the partition alone.
     """
 
     model: TrustModel = field(metadata=SHARED)
@@ -89,14 +89,15 @@ class TrustedDecisions(Decisions):
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts.
 
-        They explain the trust; why the other model gives its label is not known.
+        They explain the trust; why the other model chose its label is not known.
         """
-        # The partition describes the row, although its own cause may be different.
+        # The partition describes the row with this cause, although its own may be different.
         partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]
 
     def _reason(self, i: int, partition: SEPReasons) -> Reason:
         head = f"{shown(self.label[i])} by {self.model.base} with trust {decimal(self.trust[i])}"
+        head += edited_mark(self.partition.model)
         sure = "" if np.isnan(self.base_trust[i]) else f" (itself {percent(self.base_trust[i])} sure)"
         opinion = self._opinion_of_the_partition(i)
         sentences = (
@@ -104,6 +105,7 @@ class TrustedDecisions(Decisions):
             Sentence(opinion),
             *partition.about_gaps(i),
             *partition.about_features(i, by=self.model.base),
+            *about_edits(self.partition.model),
         )
         return Reason(sentences, f"{head}. {opinion}")
 
@@ -111,4 +113,4 @@ class TrustedDecisions(Decisions):
         if self.agreement[i]:
             return f"The nearest cases agree ({percent(self.support[i])})."
         opinion = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
-        return f"The nearest cases say {opinion} instead."
+        return f"The nearest cases suggest {opinion} instead."

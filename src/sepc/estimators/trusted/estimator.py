@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -20,22 +22,24 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
 from sepc.estimators.checks import check_labels, check_probability
+from sepc.estimators.editable import Editable
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
 from sepc.estimators.trusted.trust_model import TrustModel, learn, signals
 from sepc.estimators.unwrapping import classifier_name
 from sepc.estimators.wrapping import LabelPreservingWrapper
+from sepc.model.edits import Edit
 from sepc.statistics.splits import stratified_folds
 
 
-class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
+class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted alongside the classifier on the same rows. By cross-fitting, a logistic
-    model learns when the label is right, from what the two say about rows that neither has seen. A classifier may be
-    confident where it has seen nothing; the partition knows where the training rows lie, and far from them no label is
-    trusted.
+    model learns when the label is right, from the probabilities of both on rows that neither has seen. A classifier may
+    be confident where it has seen nothing; the partition shows where the training rows lie, and far from them no label
+    is trusted.
 
     Parameters
     ----------
@@ -70,6 +74,10 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         The classifier's labels.
     model_ : TrustModel
         Everything that trust is computed from.
+    edits_ : tuple of Edit
+        What experts changed in the partition, with `edited`. Labels are the classifier's and do not change; trust does.
+    provenance_ : Provenance or None
+        A digest of the training rows, and versions; None if read from a file of 0.1.0.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -135,6 +143,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         )
         beside = fresh.fit_clones(X, labels)
         self.partition_ = beside.partition
+        self.provenance_ = self.partition_.provenance_
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
@@ -143,6 +152,13 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         calibration = learn(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
         return self
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model whose partition has exactly these edits, which are signed."""
+        edited = copy(self)
+        edited.partition_ = self.partition_.with_edits(edits)
+        edited.model_ = replace(self.model_, partition=edited.partition_.model_)
+        return edited
 
     def _decide(self, X: Any) -> TrustedDecisions:
         partition = _TransformedPartition(
@@ -212,7 +228,7 @@ def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) 
 def _signals_on_left_out(
     estimator: Any, partition: _TransformedPartition, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Signals of the labels of left-out rows, and whether the labels are right; a frozen model is not refitted."""
+    """Signals for the predicted labels of left-out rows, and whether they are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
     with warnings.catch_warnings():
         # The fit on all rows has warned already.

@@ -20,7 +20,7 @@ from sepc.model.sep_model import SEPModel
 
 
 def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Node:
-    """Write a trust layer."""
+    """Write a classifier with its partition and trust model."""
     return fields_to_node(trusted, without=("estimator", "partition", "transformer")) | {
         "classes": labels_to_node(trusted.classes_),
         "estimator": inner.to_node(trusted.estimator_, writer.under("estimator")),
@@ -32,7 +32,7 @@ def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Nod
 
 
 def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
-    """Read a trust layer."""
+    """Read a classifier with its partition and trust model."""
     estimator = inner.from_node(reader.part("estimator"))
     trusted = restore_fields(TrustedClassifier(estimator), reader)
     trusted.estimator_, trusted.classes_ = estimator, labels_from(reader.part("classes"))
@@ -53,7 +53,7 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
 
 
 def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
-    """Whether the features of the partition are some of those that the classifier is given."""
+    """Whether the features of the partition are among those of the classifier."""
     seen, every = (getattr(estimator, "feature_names_in_", None) for estimator in (partition, trusted))
     if seen is None or every is None:
         return seen is every and partition.n_features_in_ <= trusted.n_features_in_

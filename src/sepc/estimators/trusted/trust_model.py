@@ -23,11 +23,11 @@ NEVER_CERTAIN = 1e-3
 # the coefficients there. Both were chosen on the first draw of the comparison, where penalties from 1 to 30 differ
 # little, and where the base model's margin and the partition's agreement added nothing as further signals.
 N_SIGNALS = 2
-EQUAL_SAY = 0.5
+EQUAL_WEIGHT = 0.5
 PENALTY = 20.0
 
 # Trust starts to fade at this many times the size of the nearest ellipsoid, with this power of the gauge: later than
-# the partition's own probabilities, which fade before they enter, but soon enough that far rows stay rejected.
+# the partition's own probabilities, which enter already faded, but soon enough that far rows stay rejected.
 FADING_BEGINS = 2.5
 FADING_POWER = 2
 
@@ -41,7 +41,7 @@ def signals(base: Decisions, decided: SEPDecisions) -> FloatArray:
 
 def learn(given: FloatArray, correct: BoolArray) -> Calibration:
     """Fit the calibration to signals of unseen rows, and to whether their labels were right."""
-    return Calibration.fit(given, correct, towards=EQUAL_SAY, penalty=PENALTY)
+    return Calibration.fit(given, correct, towards=EQUAL_WEIGHT, penalty=PENALTY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +52,7 @@ class TrustModel(ShownOnOneLine):
     ----------
     partition : SEPModel
     calibration : Calibration
-        From the signals of a label to the probability that it is right.
+        Maps the signals of a label to the probability that it is right.
     base : str
         The name of the other model.
     """
@@ -62,11 +62,11 @@ class TrustModel(ShownOnOneLine):
     base: str
 
     def trust(self, base: Decisions, decided: SEPDecisions) -> FloatArray:
-        """How far to trust the labels of the base model on rows that the partition has decided on."""
+        """The trust in labels of the base model, given the decisions of the partition on the same rows."""
         return self._fade(self.calibration.apply(signals(base, decided)), decided.gauge)
 
     def causes(self, min_trust: float, decided: SEPDecisions, accepted: BoolArray) -> IntArray:
-        """Why rows are not accepted: values missing in the partition, or else the training rows around them."""
+        """Causes of rejected rows: MISSING where the partition has that cause, else by the training rows around."""
         cause = np.full(len(accepted), int(Cause.ACCEPTED))
         refused = np.flatnonzero(~accepted)
         standardized = self.partition.standardize(decided.rows[refused])

@@ -128,12 +128,12 @@ class Audit(Result, ShownAsCard):
 
     @property
     def n_rows(self) -> int:
-        """Feedback rows."""
+        """Number of feedback rows."""
         return self.overall.n_rows
 
     @property
     def n_errors(self) -> int:
-        """The wrong ones among them."""
+        """Number of feedback rows that are wrong."""
         return self.overall.n_errors
 
     @property
@@ -236,8 +236,9 @@ class Audit(Result, ShownAsCard):
         if len(regions) == 0:
             return f"{counted(len(self.disjuncts), 'cluster')} of wrong rows; the model has no regions to test."
         if n_failing == 0:
-            clusters = counted(len(self.disjuncts), "cluster")
-            more = f", but {clusters} of wrong rows was found" if self.disjuncts else ""
+            found = "was found" if len(self.disjuncts) == 1 else "were found"
+            clusters = f"{counted(len(self.disjuncts), 'cluster')} of wrong rows {found}"
+            more = f", but {clusters}" if self.disjuncts else ""
             return f"None of {counted(len(regions), 'region')} fails{more}."
         i = int(np.argmax(np.where(regions.failing, regions.n_errors - regions.expected, -np.inf)))
         counts = f"{regions.n_errors[i]:,} of {regions.n_rows[i]:,} wrong ({regions.expected[i]:.1f} expected)"

@@ -58,7 +58,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
     fdr : float
         The largest allowed chance of any false cluster.
     seed : int
-        For the draws.
+        Seed of the draws.
     """
     if len(rows) <= 2 * FEWEST or wrong.sum() < FEWEST:
         return ()

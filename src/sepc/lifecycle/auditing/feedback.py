@@ -17,6 +17,7 @@ from sepc.errors import TrainingRowsWarning
 from sepc.estimators.checks import check_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.lifecycle.located_rows import decide_in_memory, has_regions
+from sepc.lifecycle.training_rows import training_rows_again
 from sepc.model.names import region_name
 from sepc.views.outcomes import is_right
 
@@ -45,7 +46,7 @@ class Feedback:
 
     @cached_property
     def region_name(self) -> Callable[[int], str]:
-        """Gives the name of a region."""
+        """A function that gives the name of a region."""
         return region_namer(self.decisions)
 
     def __len__(self) -> int:
@@ -80,14 +81,10 @@ def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
 
 def _warn_of_training_rows(decisions: Decisions) -> None:
     """Warn if many of the rows are training rows of the model."""
-    partition = partition_behind(decisions)
-    if partition is None or partition.model.seen_rows is None or partition.model.usual is None:
-        return
-    seen = partition.model.seen_rows
-    n_again = seen.n_again(partition.rows, partition.model.usual.displays)
+    n_again, n_remembered = training_rows_again(decisions)
     if n_again:
         warnings.warn(
-            f"Training rows are among the {len(decisions):,} rows of feedback: {n_again:,} of the {len(seen.hashes):,} "
+            f"Training rows are among the {len(decisions):,} rows of feedback: {n_again:,} of the {n_remembered:,} "
             "whose hashes the model keeps. Scores on training rows are optimistic; give rows that the model was not "
             "trained on.",
             TrainingRowsWarning,
@@ -102,5 +99,5 @@ def region_namer(decisions: Decisions) -> Callable[[int], str]:
 
 
 def fallback_name(region: int) -> str:
-    """The name of a region if no partition says where it lies."""
+    """The name of a region if there is no partition to describe it."""
     return f"region {region}"

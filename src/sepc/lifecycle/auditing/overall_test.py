@@ -49,7 +49,7 @@ class OverallTest(ShownOnOneLine):
 
     @property
     def z(self) -> float:
-        """How many standard deviations the errors exceed their expected number by; 0 if that deviation is 0."""
+        """How many standard deviations the errors exceed their expected number by; 0 if the deviation is 0."""
         return (self.n_errors - self.expected) / self.deviation if self.deviation > 0.0 else 0.0
 
     def summary(self) -> str:
@@ -62,7 +62,7 @@ class OverallTest(ShownOnOneLine):
 
 
 def check_all_rows(wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> OverallTest:
-    """Test the number of errors of all rows against the sum of what the decisions claim.
+    """Test the number of errors of all rows against the sum of the risks that the decisions claim.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from sepc.lifecycle.column_changes.distances import total_variation
 from sepc.lifecycle.column_changes.number_guesses import CONSTANT_SHARE, TIMES_NEARER
 from sepc.wording import listed, name_of
 
-# A training category is gone if it keeps at most this share of its frequency; rarer ones than this are ignored.
+# A category is gone if it keeps at most this share of its frequency in training; rarer ones than this are ignored.
 GONE_SHARE, LEAST_SHARE = 0.1, 0.02
 # Renamed categories that are listed; the others are counted.
 MOST_LISTED = 4
@@ -75,8 +75,8 @@ def _guess_renamed(new: IntArray, training: FloatArray, names: Sequence[str], un
         restored[rare[0]] = left[0]
         training = training.copy()
         training[rare[0]], training[rare[1:]] = training[rare].sum(), 0
-    told = [f"{names[code]} is now {name_of(name)}" for code, (name, _) in pairs]
-    return Guess(RENAMED, 0.0, listed(told, MOST_LISTED), total_variation(restored, training))
+    renames = [f"{names[code]} is now {name_of(name)}" for code, (name, _) in pairs]
+    return Guess(RENAMED, 0.0, listed(renames, MOST_LISTED), total_variation(restored, training))
 
 
 def _without_new(new: IntArray, training: FloatArray) -> float:

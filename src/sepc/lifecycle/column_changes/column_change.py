@@ -35,7 +35,7 @@ class Guess(NamedTuple):
 class ColumnChange(ShownOnOneLine):
     """A column that differs from training.
 
-    ``print`` says it in a sentence or two.
+    ``print`` describes it in a sentence or two.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ColumnChange(ShownOnOneLine):
 
     @property
     def evidence(self) -> str:
-        """Why the guess was made, in words; empty without one."""
+        """The evidence for the guess, in words; empty if there is no guess."""
         undone = f"{{}} it is like training (distance {self.after:.2f} instead of {self.distance:.2f})"
         back = f"multiplied by {_inverse(self.amount)}" if self.amount < 1.0 else f"divided by {_amount(self.amount)}"
         return {

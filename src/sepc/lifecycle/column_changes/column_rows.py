@@ -29,9 +29,9 @@ class ColumnRows:
     class_counts : (C,) array of int
         Training rows of each class.
     names : tuple of str
-        The features; those that stand for categories have the name of their column.
+        The features; those that encode categories have the name of their column.
     features : (n, d) array
-        In the user's units, with missing values filled in.
+        In the user's units, with missing values imputed.
     missing : (n, d) bool array
         Which of them were missing.
     codes : (n, Q) array of int
@@ -65,7 +65,7 @@ class ColumnRows:
         return self._with({name: getattr(self, name)[latest].copy() for name in ROW_WISE})
 
     def followed_by(self, others: ColumnRows) -> ColumnRows:
-        """These rows and then others."""
+        """These rows, followed by others."""
         return self._with({name: np.concatenate([getattr(rows, name) for rows in (self, others)]) for name in ROW_WISE})
 
     def _with(self, parts: dict[str, Any]) -> ColumnRows:
@@ -90,14 +90,15 @@ def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None
     if partition is None or partition.model.usual is None:
         return None
     usual, d = partition.model.usual, len(partition.model.shift)
-    features = usual.in_own_units(partition.features)
-    codes = partition.rows[:, d:].astype(np.int64)
+    rows = partition.watched_rows
+    features = usual.in_own_units(rows[:, :d])
+    codes = rows[:, d:].astype(np.int64)
     empty = partition.empty if partition.empty.shape == codes.shape else np.zeros(codes.shape, dtype=bool)
     return ColumnRows(
         usual=usual,
         class_counts=partition.model.class_counts,
         names=partition.model.feature_names,
-        features=partition.features if features is None else features,
+        features=rows[:, :d] if features is None else features,
         missing=partition.missing,
         codes=np.where(empty, -1, codes),
         unseen=_unseen_names(partition, X, np.where(empty, -1, codes)),
@@ -115,7 +116,7 @@ def _owners(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
 
 
 def _gap_codes(partition: SEPDecisions, usual: TrainingSummary) -> IntArray:
-    """Compare values, not names: a category may have the name that missing values are given."""
+    """The codes of missing values, found by value: a category may have the same name as missing values."""
     if partition.preparation is None:
         return np.array([len(display.categories) for display in usual.displays if display.categories], dtype=np.int64)
     known = [categories.values for categories in partition.preparation.all_categories]

@@ -14,7 +14,7 @@ from sepc.lifecycle.column_changes.column_rows import ColumnRows
 from sepc.lifecycle.column_changes.distances import critical_distance, kolmogorov, moved_within_classes, total_variation
 from sepc.lifecycle.column_changes.number_guesses import (
     ALIKE_LEVEL,
-    ROOM,
+    ALIKE_MARGIN,
     TIMES_NEARER,
     guess_number,
     largest_alike_distance,
@@ -22,17 +22,17 @@ from sepc.lifecycle.column_changes.number_guesses import (
 from sepc.model.training_summary import FeatureKind
 
 # A column moved if its distance is significant at this level, shared by all columns, and at least this large, so that
-# someone would act on it; numbers that moved by at most this many standard deviations are forgiven.
+# someone would act on it; moves of numbers by at most this many standard deviations are ignored.
 LEVEL, LEAST_DISTANCE, LEAST_MOVE = 0.01, 0.1, 0.05
 # Fewer rows, or fewer values in a column, are not compared.
 FEWEST_ROWS = 20
 # A column is emptied if at least this share of its values is missing.
 EMPTY_SHARE = 0.95
-# A column with at least this share of missing values in training was effectively empty, so these are no change.
+# A column with at least this share of missing values in training was already empty, so missing values are no change.
 EMPTY_BEFORE = 0.9
 # The name of missing values among unseen categories.
 GAPS = "no value"
-# A column with at least this share of missing values is also compared with these filled in, as in training.
+# A column with at least this share of missing values is also compared with them imputed, as in training.
 MANY_GAPS = 0.1
 # Windows of the latest rows in which a change may have begun; each is this many times longer than the one before.
 SHORTEST, GROWTH = 50, 1.5
@@ -51,21 +51,21 @@ def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnC
     ----------
     rows : ColumnRows or None
     n_windows : int, default=1
-        The number of windows that these rows were chosen among, which divides the level.
+        How many windows are tested, of which these rows are one; it divides the significance level (Bonferroni).
     """
     if rows is None or len(rows) < FEWEST_ROWS:
         return ()
     watched = [j for j, display in enumerate(rows.usual.displays) if display.kind is not FeatureKind.PART]
     level = LEVEL / (max(len(watched), 1) * n_windows)
     found = {j: change for j in watched if (change := _change(rows, j, level)) is not None}
-    # What moved slightly may still be half of a swap: many zeros that are now small numbers.
+    # A column that moved slightly may still be half of a swap: one whose many zeros are now small numbers.
     swapped = _with_swaps(rows, found)
     found = {j: change for j, change in swapped.items() if change.is_guessed or change.is_category or _matters(rows, j)}
     return tuple(sorted(found.values(), key=lambda change: (not change.is_guessed, -change.distance, change.name)))
 
 
 def latest_changes(rows: ColumnRows | None, n_last: int = 0) -> tuple[ColumnChange, ...]:
-    """The columns that differ from training in the latest rows; the clearest window shows since when.
+    """The columns that differ from training in the window of latest rows that shows a change most clearly.
 
     The latest batch, of `n_last` rows, is one of the windows.
     """
@@ -87,7 +87,7 @@ def moved_far(changes: tuple[ColumnChange, ...]) -> tuple[ColumnChange, ...]:
 def _clarity(changes: tuple[ColumnChange, ...]) -> tuple[bool, float]:
     """Windows with a guess come first, then those in which a column is farthest from training for their size.
 
-    With a guess, what remains once it is undone counts less: rows from before the change would remain.
+    The distance left once a guess is undone is subtracted, since rows from before the change would add to it.
     """
     gains = [change.distance - (change.after if change.is_guessed else 0.0) for change in changes]
     clearest = max((gain * np.sqrt(change.n_rows) for gain, change in zip(gains, changes, strict=True)), default=0.0)
@@ -142,7 +142,7 @@ def _category_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | N
     if _is_clearly_new(unseen, len(rows), n_training, len(names), level):
         limit = 0.0
     if distance >= limit:
-        most = _most_variation(new, training, n_training, ALIKE_LEVEL) + ROOM
+        most = _most_variation(new, training, n_training, ALIKE_LEVEL) + ALIKE_MARGIN
         guess = guess_category(new, training, names, unseen, distance, most)
     if distance < max(limit, 0.0 if guess != Guess() else LEAST_DISTANCE):
         return None
@@ -191,9 +191,9 @@ def _most_variation(new: IntArray, training: FloatArray, n_training: int, level:
 
 
 def _matters(rows: ColumnRows, j: int) -> bool:
-    """Whether a number is far from training even if small moves of all values are forgiven."""
+    """Whether a number is far from training even if small moves of all values are ignored."""
     values, kept = np.sort(rows.features[~rows.missing[:, j], j]), rows.usual.overall[j]
-    return kolmogorov(values, kept, forgiven=LEAST_MOVE * _deviation(kept)) >= LEAST_DISTANCE
+    return kolmogorov(values, kept, tolerance=LEAST_MOVE * _deviation(kept)) >= LEAST_DISTANCE
 
 
 def _deviation(kept: FloatArray) -> float:
@@ -256,6 +256,6 @@ def _moved_within(rows: ColumnRows, i: int, j: int) -> float:
 
 
 def _swap_distance(rows: ColumnRows, i: int, j: int) -> float:
-    """The larger distance from training of two columns, each compared with the other."""
+    """The larger of two distances: of each column from the training values of the other."""
     columns = [np.sort(rows.features[~rows.missing[:, k], k]) for k in (i, j)]
     return max(kolmogorov(columns[0], rows.usual.overall[j]), kolmogorov(columns[1], rows.usual.overall[i]))

@@ -16,11 +16,11 @@ MOST_OF_TAIL = 0.9
 FEWEST_OF_CLASS = 10
 
 
-def kolmogorov(values: FloatArray, kept: FloatArray, forgiven: float = 0.0) -> float:
+def kolmogorov(values: FloatArray, kept: FloatArray, tolerance: float = 0.0) -> float:
     """The Kolmogorov distance of sorted values from training, as far as the training quantiles can tell.
 
     Between two quantiles the training distribution is unknown, so ties and steps never count as a difference. Values
-    that moved by up to `forgiven` count as unchanged; else whole numbers that all grew by a thousandth would be new.
+    that moved by up to `tolerance` count as unchanged; otherwise whole numbers that grew by a thousandth would differ.
 
     Examples
     --------
@@ -28,15 +28,15 @@ def kolmogorov(values: FloatArray, kept: FloatArray, forgiven: float = 0.0) -> f
     >>> round(kolmogorov(np.linspace(0.0, 1.0, 1000), kept), 2), round(kolmogorov(np.linspace(0.5, 1.5, 1000), kept), 2)
     (0.0, 0.5)
     >>> grades = np.repeat(np.arange(1.0, 6.0), 9)[:41]
-    >>> round(kolmogorov(grades + 0.001, grades), 2), round(kolmogorov(grades + 0.001, grades, forgiven=0.01), 2)
+    >>> round(kolmogorov(grades + 0.001, grades), 2), round(kolmogorov(grades + 0.001, grades, tolerance=0.01), 2)
     (0.22, 0.0)
     """
     slack = SAME * max(float(np.abs(kept).max()), float(np.ptp(kept)))
     first, last = np.searchsorted(kept, kept - slack), np.searchsorted(kept, kept + slack, side="right") - 1
     n, steps = max(len(values), 1), max(len(kept) - 1, 1)
     below, up_to = (
-        np.searchsorted(values, kept - slack - forgiven) / n,
-        np.searchsorted(values, kept + slack + forgiven, side="right") / n,
+        np.searchsorted(values, kept - slack - tolerance) / n,
+        np.searchsorted(values, kept + slack + tolerance, side="right") / n,
     )
     return float(max((last / steps - up_to).max(), (below - first / steps).max(), 0.0))
 

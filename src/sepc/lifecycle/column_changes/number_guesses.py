@@ -1,4 +1,4 @@
-"""What probably happened to a column of numbers: changes are undone, or repeated, and compared with training."""
+"""What probably happened to a column of numbers: known changes are undone, or repeated on training, and compared."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TIMES = (7.0, 12.0, 24.0, 30.4375, 60.0, 365.25, 1440.0, 3600.0, 86400.0)
 PREFIXES = (10.0, 100.0, 1e3, 1e4, 1e6, 1e9)
 MEASURES = (2.54, 3.280839895, 1.609344, 2.2046226218, 28.349523125, 3.785411784, 4.184)
 FACTORS = (*TIMES, *PREFIXES, *MEASURES, *(1.0 / factor for factor in (*TIMES, *PREFIXES, *MEASURES)))
-# A column is like training again if its distance is not significant at this level, with some room for other changes,
+# A column is like training again if its distance is not significant at this level, with a margin for other changes,
 # and this many times smaller than before.
-ALIKE_LEVEL, ROOM, TIMES_NEARER = 0.01, 0.02, 2.5
+ALIKE_LEVEL, ALIKE_MARGIN, TIMES_NEARER = 0.01, 0.02, 2.5
 # Fitted factors and shifts explain a column if they bring it this much nearer than listed ones, and if they are not
 # small: the least factor, and the least shift in standard deviations.
 FREE_PENALTY, LEAST_FACTOR, LEAST_SHIFT = 0.02, 1.2, 0.25
@@ -53,7 +53,7 @@ def guess_number(
 ) -> Guess:
     """What probably happened to sorted values, none of them missing; `kept` are quantiles of training.
 
-    No factors or shifts are tried on dates, which are usually later than in training.
+    Factors and shifts are tried only if `can_convert`; dates, for example, are usually later than in training.
     """
     constant = _guess_constant(values, kept)
     if constant is not None:
@@ -78,7 +78,7 @@ def guess_number(
 
 def largest_alike_distance(n_new: int, n_training: int) -> float:
     """The largest distance between similar columns."""
-    return critical_distance(n_new, n_training, ALIKE_LEVEL) + ROOM
+    return critical_distance(n_new, n_training, ALIKE_LEVEL) + ALIKE_MARGIN
 
 
 def _is_large(guess: Guess) -> bool:
@@ -86,7 +86,7 @@ def _is_large(guess: Guess) -> bool:
 
 
 def _has_same_spread(undone: FloatArray, kept: FloatArray) -> bool:
-    """Whether values spread about as far as those kept; in a column of zeros a huge divisor would hide all others."""
+    """Whether values spread about as far as training; among many zeros, a huge divisor would hide the other values."""
     spreads = [np.abs(part - np.median(part)).mean() for part in (_inner_quantiles(undone, len(kept)), kept[1:-1])]
     return bool(min(spreads) * MOST_SPREAD >= max(spreads))
 
@@ -126,7 +126,7 @@ def _guess_clipped(values: FloatArray, kept: FloatArray, distance: float) -> Gue
             cut = np.minimum(kept, bound) if side == "above" else np.maximum(kept, bound)
             found.append(Guess(CLIPPED, float(bound), side, kolmogorov(values, cut)))
     best = min(found, key=lambda guess: guess.after, default=None)
-    return best if best is not None and best.after <= max(distance / TIMES_NEARER, ROOM) else None
+    return best if best is not None and best.after <= max(distance / TIMES_NEARER, ALIKE_MARGIN) else None
 
 
 def _guess_rounded(values: FloatArray, kept: FloatArray) -> Guess | None:

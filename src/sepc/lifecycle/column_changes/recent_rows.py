@@ -13,7 +13,7 @@ MOST_ROWS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class RecentRows:
-    """The latest rows, as they came.
+    """The latest rows, in batches.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class RecentRows:
     batches: tuple[ColumnRows, ...] = ()
 
     def add(self, rows: ColumnRows | None) -> RecentRows:
-        """With more rows, and without those that are too old."""
+        """Add rows, and drop batches that are too old."""
         if rows is None or len(rows) == 0:
             return self
         batches = (*self.batches, rows.last(MOST_ROWS))
@@ -40,5 +40,5 @@ class RecentRows:
         return len(self.batches[-1]) if self.batches else 0
 
     def together(self) -> ColumnRows | None:
-        """All rows as one; None if there are none."""
+        """The latest rows as one batch; None if there are none."""
         return reduce(ColumnRows.followed_by, self.batches).last(MOST_ROWS) if self.batches else None

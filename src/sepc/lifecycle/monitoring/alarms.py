@@ -39,7 +39,7 @@ COLUMNS = ("where", "kind", "before", "now", "n_rows", "n_since", "refuses", "lo
 class Alarm(Result, ShownInLists):
     """What changed, and where.
 
-    ``print`` and `summary` say it in a sentence; `plot` and `to_html` show it.
+    ``print`` and `summary` describe it in a few sentences; `plot` and `to_html` show it.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Alarm(Result, ShownInLists):
     def refuses(self) -> bool:
         """Whether rows of the region are no longer accepted: a feature shifted, or another rate is higher.
 
-        An alarm about all rows together refuses none.
+        An alarm about all rows together does not change what is accepted.
         """
         return self.region != ALL_ROWS and (self.kind == FEATURE or self.rises)
 

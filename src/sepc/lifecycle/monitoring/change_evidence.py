@@ -1,4 +1,4 @@
-"""Anytime-valid evidence against "nothing changed" for a rate: it may be looked at as often as one likes.
+"""Anytime-valid evidence against "nothing changed" for a rate: it may be inspected as often as one likes.
 
 The null hypothesis is that rows before and rows now are alike: ones occur with one unknown probability p. The evidence
 is a ratio of likelihoods. Numerator: the maximum likelihood of the rows before, times the likelihood of the rows now
@@ -6,10 +6,10 @@ under a mixture of rates around the one seen before. Denominator: the maximum li
 
 Why it seldom gets large: for the true p, the factor of the rows now is at most a martingale that starts at 1, so by
 Ville's inequality the probability that it ever reaches x is at most 1 / x, however many rows come and however often
-one looks. The factor of the rows before is at most exp(D), where D is n times the divergence of the observed rate from
-p. So the probability that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c) over all
-rows before, which `log_price` keeps at `level` or below by its choice of c. It depends on counts alone: the
-order of the rows does not matter, and counts of several streams may be added.
+it is inspected. The factor of the rows before is at most exp(D), where D is n times the divergence of the observed rate
+from p. So the probability that the evidence ever reaches c / level is at most the mean of min(1, exp(D) level / c) over
+all rows before, which `log_price` keeps at `level` or below by its choice of c. It depends on counts alone: the order
+of the rows does not matter, and counts of several streams may be added.
 
 The choice of c, with L = log(c / level): counts k with D > L have a chance of at most 2 exp(-L) (Chernoff). For the
 others exp(D) times the chance of k is its chance under the rate k / n, which is at most sqrt(n / (2 pi k (n - k)))

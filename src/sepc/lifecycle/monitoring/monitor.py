@@ -64,9 +64,9 @@ class Monitor(Result, SharedState, ShownAsCard):
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
     ellipsoid, how many have a feature above the region's middle and, if the reference has labels, how many labels are
     wrong. Features are also watched over all rows, for changes that are small in every region, and so are the missing
-    and the round values of every column. The promise: if rows keep coming from the same source as the reference, there
-    is never an alarm with probability `confidence`, however long the stream and however often you look. An alarm also
-    says which columns of the latest rows differ from training, and guesses the cause where it is simple, such as a
+    and the round values of every column. The promise: if rows keep coming from the same source as the reference, then
+    with probability `confidence` there is never an alarm, however long the stream and however often you look. An alarm
+    also says which columns of the latest rows differ from training, and guesses the cause where it is simple, such as a
     change of unit.
 
     `summary` says what was found, `to_frame` is a table of the alarms, `plot` a picture, and `to_html` a page. Threads
@@ -80,7 +80,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         The reference: rows from a time when the model worked well. They must not be training rows, which lie inside the
         ellipsoids by construction; a calibration or test set is fine.
     y_ref : array, optional
-        Their labels.
+        The labels of the reference.
     confidence : float, default=0.95
         Probability that there is no false alarm over the whole stream. With more confidence, changes are found later.
 
@@ -146,12 +146,17 @@ class Monitor(Result, SharedState, ShownAsCard):
         return bool(self._state.reference.labelled.any())
 
     def update(self, X: Any, y: ArrayLike | None = None) -> list[Alarm]:
-        """Take new rows, with their labels if these are known.
+        """Count new rows, and their labels if these are known.
 
         Returns
         -------
         list of Alarm
             The alarms that these rows raised, the clearest first.
+
+        Raises
+        ------
+        ValueError
+            If labels are given but the reference has none.
         """
         located = locate(self.model, X)
         rows = column_rows(located.decisions, X)
@@ -159,10 +164,10 @@ class Monitor(Result, SharedState, ShownAsCard):
         return self._take(tally if y is None else tally + self._labels(located, y), rows)
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
-        """Take labels that arrived later, of rows that `update` has seen before.
+        """Count labels that arrived later, of rows that `update` has already seen; returns new alarms as `update` does.
 
-        Within a region, rows should be chosen for labelling in the same way as in the reference, ideally at random.
-        A day without labels raises no alarm.
+        Within a region, rows should be chosen for labelling in the same way as in the reference, ideally at random. An
+        empty batch is allowed, and raises no alarm.
         """
         if np.shape(X)[:1] == (0,) and np.size(y) == 0:
             return []
@@ -195,11 +200,11 @@ class Monitor(Result, SharedState, ShownAsCard):
         return latest_changes(self._recent.together(), self._recent.n_last)
 
     def fresh(self) -> Monitor:
-        """A monitor with the same reference that has seen nothing, for another process."""
+        """A monitor with the same reference that has seen no rows, for another process."""
         return self._with(self._state.fresh)
 
     def merge(self, *others: Monitor) -> Monitor:
-        """A monitor that has seen the rows of all, which must have the same reference; make workers with `fresh`.
+        """A monitor that has seen the rows of all, which must have the same reference (see `fresh`).
 
         It has the alarms raised here, and those that all rows together raise. Alarms of the other monitors stay with
         them: each keeps its promise for the rows it has seen itself. Workers that continue may be merged again as often
@@ -246,7 +251,7 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
-        """Restore a monitor from bytes; `model` must be the one it watches."""
+        """Restore a monitor from bytes; raises `FormatError` if they are damaged or belong to another model."""
         monitor = cls.__new__(cls)
         models = sep_models(model)
         watched = MonitoredRates(models[0])
@@ -263,7 +268,7 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
-        """Read a monitor from a file that may come from anyone; `model` must be the one it watches."""
+        """Read a monitor from a file, which need not be trusted; raises `FormatError` as `from_bytes` does."""
         return cls.from_bytes(read_bytes(path), model)
 
     def _card(self) -> Card:
@@ -309,7 +314,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         return [*column_tables(self._columns()), *alarms]
 
     def _changed_anyway(self) -> str:
-        """Columns that changed although no rate did, such as an emptied one whose missing values are filled in."""
+        """Columns that changed although no rate did, such as an emptied one whose missing values are imputed."""
         guessed = [change for change in self.column_changes() if change.is_guessed]
         return f" But {columns_in_words(guessed)}" if guessed else ""
 

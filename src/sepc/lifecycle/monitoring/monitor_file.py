@@ -42,12 +42,20 @@ def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> 
     return state
 
 
+# What edits change in weights.
+EDITED = ("lines", "n_knots", "knots", "levels", "near", "deep", "category_levels")
+
+
 def fingerprint_of(models: Sequence[SEPModel]) -> str:
-    """A hash of the regions of some models and their counts."""
+    """A hash of the regions of some models, of their counts and, for an edited model, of its weights."""
     arrays: Arrays = {}
     for i, model in enumerate(models):
         table = {"memberships": model.table.memberships, "counts": model.table.counts}
         shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
+        if model.edits is not None:
+            shapes |= {f"weights/{name}": array for name, array in vars(model.weights).items() if name in EDITED}
+            table |= {"fixed": model.edits.fixed}
+            shapes |= {"typical": model.edits.typical}
         arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
     return digest(arrays, {})
 

@@ -35,7 +35,7 @@ MOST_COLUMNS = 5
 
 @record
 class MonitorState:
-    """Everything that a monitor remembers.
+    """Everything that a monitor stores.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class MonitorState:
     shift, scale : (d,) arrays
         Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
     features : tuple of str
-        Their names, as in the table that the reference came in.
+        Names of the features, as in the reference.
     reference : Tally
         The rows that all others are compared with.
     seen : Streams
     alarms : tuple of Alarm
-        All that were raised, in order.
+        All alarms raised, in order.
     """
 
     confidence: float = number(0.0, 1.0)
@@ -93,7 +93,7 @@ def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally, token:
 
 
 def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
-    """The state with alarms for every rate with enough evidence, the clearest first, and with full windows renewed."""
+    """The state with an alarm for every rate with enough evidence, the clearest first, and full windows restarted."""
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
     return replace(state, seen=state.seen.renew())
@@ -121,8 +121,8 @@ def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
 def _have_alarm(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
     """Which rates of a kind already have an alarm.
 
-    Features over all rows count as raised after any alarm except those of columns. A column has one alarm, for missing
-    or for round values.
+    After any alarm other than one about a column, the rates of features over all rows count as having one too. A column
+    gets at most one alarm, either for missing or for round values.
     """
     of_columns = {alarm.moved[0].name for alarm in state.alarms if alarm.kind in COLUMN_KINDS}
     if kind in COLUMN_KINDS:
@@ -167,7 +167,7 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
 def _find_shifts(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
     """Features that shifted in the region and, if its share changed, in the regions whose share moved the other way.
 
-    If none did, those around it are compared.
+    If there are no such regions, those around it are included instead.
     """
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
@@ -192,9 +192,10 @@ def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
 
 
 def all_evidence(state: MonitorState, watched: MonitoredRates) -> dict[str, FloatArray]:
-    """For each kind, the largest log evidence of each region over all rows, before any correction.
+    """For each kind of rate, the largest log evidence in each region so far, not corrected for the number of rates.
 
-    The last two entries are those of combinations unseen in training, and of all rows together.
+    The last two entries are for combinations unseen in training and for all rows together. NaN if a region has no rate
+    of this kind.
     """
     largest = {}
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions

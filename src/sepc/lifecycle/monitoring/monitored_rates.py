@@ -44,7 +44,7 @@ class MonitoredRates:
     watched over all rows together, above three cuts, for changes that are small in every region. Errors are not: some
     regions may get labels more often than others, and the overall error rate would reflect that. Over all rows, too:
     how many have a *gap* in a column, that is a missing value or an unseen category, and how many a *round* value. No
-    other rate shows these: missing values are filled in, and rounding hardly moves a mean.
+    other rate shows these: missing values are imputed, and rounding hardly moves a mean.
     """
 
     model: SEPModel
@@ -123,7 +123,7 @@ class MonitoredRates:
 
     @cached_property
     def cuts(self) -> FloatArray:
-        """Three values of every feature, of shape (3, 1, features), from mean and deviation by the ellipsoids."""
+        """Three values of every feature, of shape (3, 1, features), from its mean and deviation in the ellipsoids."""
         mean, deviation = mean_and_deviation(self.model)
         return np.asarray((mean + CUTS[:, None, None] * deviation) * self.model.scale + self.model.shift)
 
@@ -134,7 +134,7 @@ class MonitoredRates:
         return rows
 
     def around(self, region: int) -> BoolArray:
-        """The regions in the same ellipsoids, or near them, as a mask over all; of an isolated row, only its own."""
+        """A mask of the regions in or near the same ellipsoids; for an isolated row, only its own region."""
         chosen = np.zeros(self.n_regions, dtype=bool)
         chosen[region] = True
         place = region - self.n_sets

@@ -21,7 +21,7 @@ from sepc.records import MOST, part, parts, record, text, whole
 
 
 def new_token() -> str:
-    """A name that no other monitor has."""
+    """A random token, different for every monitor."""
     return secrets.token_hex(8)
 
 
@@ -49,9 +49,9 @@ class Stream:
     ----------
     windows : Windows
     n_updates : int
-        How often rows or labels came.
+        Number of updates with rows or labels.
     segments : tuple of Segment
-        Whose updates they were, in order; the first token is the name of the stream.
+        Which monitors made the updates, in order; the first token is the name of the stream.
     """
 
     windows: Windows = part(Windows, is_inline=True)
@@ -59,7 +59,7 @@ class Stream:
     segments: tuple[Segment, ...] = parts(Segment)
 
     def flaw(self) -> str | None:
-        """Whether the segments do not cover all updates, or one of them is empty."""
+        """What is wrong with the segments, if anything: they must cover all updates, and none may be empty."""
         ends = [*(segment.start for segment in self.segments), self.n_updates]
         is_whole = ends[0] == 0 and all(start < end for start, end in pairwise(ends))
         return None if is_whole else "has segments that do not cover all updates"
@@ -98,7 +98,7 @@ class Streams:
     others: tuple[Stream, ...] = parts(Stream, default=())
 
     def flaw(self) -> str | None:
-        """Whether streams cannot be distinguished, or are too long to be added."""
+        """What is wrong with the streams, if anything."""
         names = [stream.name for stream in self.others if stream.segments]
         own_name = {self.own.name} if self.own.segments else set()
         if len(names) < len(self.others) or sorted(set(names) - own_name) != names:
@@ -108,7 +108,7 @@ class Streams:
 
     @classmethod
     def empty(cls, n_regions: int, n_features: int) -> Streams:
-        """Before any rows."""
+        """The streams of a monitor before any rows."""
         return cls(Stream(Windows(Tally.empty(n_regions, n_features)), 0, ()))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a monitor remembers of rows: counts, errors and sums of features for every region."""
+"""What a monitor stores about rows: counts, errors and sums of features for every region."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tally:
     beyond : (3, d) array of int
         Rows of all regions with a feature above each of three cuts.
     sums, squares : (R, d) arrays
-        Sums of the features, and of their squares, in deviations from the reference's mean.
+        Sums of the features and of their squares, standardised by the reference's mean and standard deviation.
     columns : (c, d) array of int
         Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty if unknown,
         as in files of version 0.1.0; a sum is known only if both parts are.

@@ -1,8 +1,8 @@
 """Windows of recent rows: since the start, and since later starts, so that a late change is not diluted.
 
-The rows of a window are compared with the reference and all rows before the window: if nothing has changed, those are
-alike too, and the longer nothing changes, the more rows there are to compare with. What a window is compared with is
-fixed when it starts, so its evidence is as good as that of a stream that starts there.
+The rows of a window are compared with the reference and all rows before the window: if nothing has changed, all of them
+are alike, and the longer nothing changes, the more rows there are to compare with. What a window is compared with is
+fixed when it starts, so its evidence is as valid as that of a stream that starts there.
 
 The first window never ends. The others hold 1,000 rows, 2,000, 4,000 and so on, and then start again. Each has its own
 share of the false alarm level: half goes to the window that never ends; of the other half, the i-th length gets
@@ -32,7 +32,7 @@ class Window:
     ----------
     tally : Tally
     number : int
-        How many windows of this length were filled before, the first rows of all included.
+        How many windows of this length were filled before, counting the first rows of the stream as one.
     """
 
     tally: Tally = part(Tally, is_inline=True)
@@ -69,7 +69,7 @@ class Windows:
     latest: tuple[Window, ...] = parts(Window, default=())
 
     def flaw(self) -> str | None:
-        """Whether the windows do not match the rows seen."""
+        """What is wrong with the windows, if anything."""
         pairs = [(getattr(self.total, name), getattr(window.tally, name)) for window in self.latest for name in COUNTS]
         if any(of_all.shape == of_window.shape and (of_all < of_window).any() for of_all, of_window in pairs):
             return "has a window with more rows than there are in total"

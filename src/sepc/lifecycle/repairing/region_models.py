@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from sepc._typing import FloatArray, IntArray
 from sepc.errors import FlatSetWarning
+from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.rules import labels_of
 from sepc.points.row_hash import row_hashes
@@ -28,7 +29,7 @@ FEWEST_ALONE = 100
 
 @dataclass(frozen=True, eq=False)
 class RowsInRegions:
-    """Rows as the partition sees them, with NaN for missing values, their labels, and the regions they lie in."""
+    """Rows in the partition's features, with NaN for missing values, their labels, and the regions they lie in."""
 
     X: FloatArray
     labels: NDArray[Any]
@@ -51,7 +52,7 @@ class RowsInRegions:
         return RowsInRegions(*both)
 
     def folds(self, n_folds: int, seed: int) -> IntArray:
-        """A fold for each row, by a hash of its values: equal rows share one, and every region is spread over all."""
+        """A fold for each row, by a hash of its values: equal rows share a fold, and each region is spread over all."""
         hashes = row_hashes(self.X, seed)
         order = np.lexsort((hashes, self.region))
         is_next = np.diff(hashes[order], prepend=hashes[order[:1]]).astype(bool)
@@ -88,7 +89,8 @@ class RegionModelFitter:
     Attributes
     ----------
     partition : SEPClassifier
-        Its regions are repaired; new models have its parameters, and take the same columns in the same way.
+        Its regions are repaired; new models have its parameters and its edits of columns, and take the same columns
+        in the same way.
     min_trust : float
         New models accept decisions with at least this trust.
     old : RowsInRegions or None
@@ -104,8 +106,8 @@ class RegionModelFitter:
     def models(self, rows: RowsInRegions, regions: Sequence[int]) -> dict[int, RegionModel]:
         """The model of each region, fitted on all `rows` by the recipe with the fewest errors on held-out rows.
 
-        A failing area may be part of one region or spread over many, and old rows may still hold or not, so no single
-        recipe is right for all.
+        A failing area may be part of one region or spread over many, and old rows may or may not be outdated, so no
+        single recipe is right for all.
         """
         rows, recipes = rows.within(regions), self._recipes(regions)
         n_errors = self._held_out_errors(rows, regions, recipes)
@@ -147,7 +149,7 @@ class RegionModelFitter:
                 yield region, made
 
     def _fit(self, recipe: Recipe, rows: RowsInRegions, regions: Sequence[int]) -> RegionModel | None:
-        """A model fitted on the rows of these regions; None if there are too few, or no values of some feature."""
+        """A model fitted on the rows of these regions; None if there are too few, or a feature has no values."""
         rows = rows.within(regions)
         if self.old is not None and recipe.with_old:
             rows = rows.and_others(self.old.within(regions))
@@ -157,6 +159,8 @@ class RegionModelFitter:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlatSetWarning)
             classifier.fit_like(self.partition, rows.X, rows.labels)
+        if self.partition.edits_:
+            classifier = classifier.with_edits(edits_for_region(self.partition.edits_, classifier.model_))
         return RegionModel(classifier, len(rows))
 
 

@@ -17,6 +17,7 @@ from sepc._typing import BoolArray, IntArray
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.errors import MovedColumnsError
 from sepc.estimators.checks import check_labels
+from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.repaired.estimator import RepairedClassifier
@@ -31,6 +32,7 @@ from sepc.lifecycle.column_changes.column_rows import column_rows
 from sepc.lifecycle.column_changes.comparing import column_changes, moved_far
 from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
+from sepc.model_files import model_digest
 from sepc.statistics.binomial import sign_test
 from sepc.wording import listed, shown
 
@@ -70,12 +72,12 @@ def repair(
     audit : Audit, optional
         Says which regions fail or hold clusters of wrong rows. By default, the feedback is audited first.
     regions : iterable of int, optional
-        The regions to repair, instead of those of an audit. Choose them without looking at this feedback, or errors
-        before look worse than they are.
+        The regions to repair, instead of those of an audit. Choose them without this feedback; otherwise the errors
+        before the repair look worse than they are.
     X_train, y_train : rows and their labels, optional
         Training rows, if they are still available. They are used to fit a region's model only if that reduces errors
-        on held-out feedback, since they may be outdated; never to judge one, and never more than there is feedback in
-        the regions.
+        on held-out feedback, since they may be outdated; never to evaluate it, and never more of them than of feedback
+        in the regions.
     confidence : float, default=0.9
         A new model is kept if one that is no better would do as well with probability at most 1 - `confidence`, in
         each region. With 0, every new model is kept.
@@ -83,7 +85,7 @@ def repair(
         Number of folds. New models are judged on each fold by models that were chosen and fitted without it; the model
         that is kept is fitted on all folds.
     random_state : int, default=0
-        For folds and audits. Folds depend on the values of rows, not on their order.
+        Seed of folds and audits. Folds depend on the values of rows, not on their order.
     despite_moved_columns : bool, default=False
         Whether to repair although columns of the feedback differ from training: another unit, renamed categories, an
         empty column. A repair would fit new models to what is probably an error in the data.
@@ -99,10 +101,14 @@ def repair(
     ------
     MovedColumnsError
         If columns of the feedback changed in a recognisable way, or moved far within the classes.
+    TypeError
+        If the model has no regions.
+    ValueError
+        If `confidence`, `cv`, a region or a label is invalid.
 
     Notes
     -----
-    Rows on which just one of the two models is wrong are counted, and the exact one-sided sign test (McNemar's) tells
+    Rows on which just one of the two models is wrong are counted, and the exact one-sided sign test (McNemar's) shows
     whether more of them were corrected than chance explains. Regions with fewer than 20 rows of feedback are tested
     together, and of these only those with fewer errors than before are kept.
 
@@ -125,7 +131,7 @@ def repair(
     if not 0.0 <= confidence < 1.0:
         raise ValueError(f"confidence is {confidence!r}; it must be at least 0 and below 1.")
     if cv < 2:
-        raise ValueError(f"cv is {cv!r}; new models are judged on rows left out, which takes at least 2 folds.")
+        raise ValueError(f"cv is {cv!r}; new models are judged on held-out rows, which takes at least 2 folds.")
     inside = _inside_of(model)
     labels = _known_labels(y, inside)
     feedback = feedback_of(model, X, labels)
@@ -150,12 +156,13 @@ def repair(
         for test in sorted(tested, key=lambda test: choice.regions.index(test.region))
     ]
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
-    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise)
+    provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
+    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise, provenance)
     return _put_back(repaired, model)
 
 
 def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) -> None:
-    """Raise if columns of the feedback are so far from training that the data need a look first."""
+    """Raise `MovedColumnsError` if columns are so far from training that the data should be checked first."""
     moved = moved_far(column_changes(column_rows(decisions, X, labels)))
     if moved:
         it = "it is correct" if len(moved) == 1 else "they are correct"
@@ -180,7 +187,7 @@ def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
 
 def _locate(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
     partition = partition_behind(decisions)
-    assert partition is not None  # `inside_of` refuses models without one.
+    assert partition is not None  # `_inside_of` refuses models without one.
     return RowsInRegions(partition.given_rows, labels, decisions.region)
 
 
@@ -221,8 +228,8 @@ def _change(test: _RegionTest, made: RegionModel | None, where: str, level: floa
 class _RegionChoice:
     """The regions to repair.
 
-    If the feedback itself says which regions fail, its errors there are pessimistic. So a fold judges new models only
-    in regions that the other folds chose.
+    If the feedback itself was used to choose the regions, its errors there are pessimistic. So a fold judges new models
+    only in regions that were chosen on the other folds.
 
     Attributes
     ----------
@@ -307,7 +314,7 @@ def judge_models(
     folds: IntArray,
     regions_without: Sequence[Sequence[int]],
 ) -> Judgement:
-    """Let new models decide on rows that they were not fitted on, fold by fold.
+    """Evaluate new models, fold by fold, on rows that they were not fitted on.
 
     Parameters
     ----------
@@ -337,7 +344,7 @@ def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int
 
 @dataclass(frozen=True, eq=False)
 class _Inside:
-    """What a repair finds inside a model.
+    """The parts of a model that a repair needs.
 
     Attributes
     ----------
@@ -355,7 +362,7 @@ class _Inside:
 
 
 def _inside_of(model: Any) -> _Inside:
-    """What is inside a fitted model; raises if it has no regions."""
+    """The parts of a fitted model; raises TypeError if it has no regions."""
     check_is_fitted(model)
     inner, lost_promise = None, False
     for layer in layers(model):

@@ -47,7 +47,7 @@ class RepairResult(Result, ShownAsCard):
         for layer in layers(model):
             if isinstance(layer.classifier, RepairedClassifier):
                 return cls(layer.classifier)
-        raise TypeError(f"{type(model).__name__} was not repaired; give what sepc.lifecycle.repair returns.")
+        raise TypeError(f"{type(model).__name__} was not repaired; give the result of sepc.lifecycle.repair.")
 
     def summary(self) -> str:
         """What was changed, in words."""
@@ -73,11 +73,11 @@ class RepairResult(Result, ShownAsCard):
             if change.n_judged
         ]
         keys = ("before", "after, with the new model")
-        return PairChart("Errors of the regions tried, on rows not fitted on", "share of rows wrong", keys, pairs)
+        return PairChart("Errors of the regions tried, on held-out rows", "share of rows wrong", keys, pairs)
 
     def _page_title(self) -> str:
         return "Repair"
 
 
 def _outcome(change: Change) -> str:
-    return f"{'repaired' if change.kept else 'left as it was'}, {counted(change.n_judged, 'row')} to judge it"
+    return f"{'repaired' if change.kept else 'left as it was'}, judged on {counted(change.n_judged, 'row')}"

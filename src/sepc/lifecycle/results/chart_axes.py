@@ -72,6 +72,6 @@ def _draw_bars(chart: BarChart, ax: Axes) -> None:
     ax.barh(range(len(first)), first, height=0.6, color=COLOURS[0], label=chart.keys[0])
     # A part of no rows would still show its edge.
     edges = [1.0 if size else 0.0 for size in second]
-    look: dict[str, Any] = {"facecolor": "white", "edgecolor": WRONG, "hatch": WRONG_HATCH, "linewidth": edges}
-    ax.barh(range(len(first)), second, height=0.6, left=first, label=chart.keys[1], **look)
+    style: dict[str, Any] = {"facecolor": "white", "edgecolor": WRONG, "hatch": WRONG_HATCH, "linewidth": edges}
+    ax.barh(range(len(first)), second, height=0.6, left=first, label=chart.keys[1], **style)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -11,7 +11,7 @@ from sepc.wording import percent, short
 
 # Narrow, so that text is large enough on a phone.
 WIDTH, LEFT, RIGHT = 400.0, 16.0, 376.0
-# Room for the keys at the top and for the axis at the bottom; the height of an entry, and of its note.
+# Space for the keys at the top and for the axis at the bottom; the height of an entry, and of its note.
 TOP, BELOW, STEP, NOTE = 34.0, 42.0, 40.0, 15.0
 LONGEST_NAME = int((WIDTH - LEFT) / LETTER)
 HATCH = "hatch-result"
@@ -86,4 +86,4 @@ def _describe(pair: Pair, chart: Chart) -> str:
     values = (pair.first, pair.second)
     is_share = isinstance(chart, PairChart) and chart.is_share
     first, second = (percent(value) if is_share else f"{value:,.4g}" for value in values)
-    return f"{pair.told}: {first} {chart.keys[0]}, {second} {chart.keys[1]}"
+    return f"{pair.name_and_note}: {first} {chart.keys[0]}, {second} {chart.keys[1]}"

@@ -19,8 +19,8 @@ class Pair:
     note: str = ""
 
     @property
-    def told(self) -> str:
-        """Name and note."""
+    def name_and_note(self) -> str:
+        """The name, followed by the note if there is one."""
         return f"{self.name}: {self.note}" if self.note else self.name
 
 
@@ -48,13 +48,13 @@ class Entries:
 
     @property
     def shown(self) -> Sequence[Pair]:
-        """The entries that there is room for."""
+        """The entries that are shown, at most `MOST_SHOWN`."""
         return self.pairs[:MOST_SHOWN]
 
 
 @dataclass(frozen=True)
 class PairChart(Entries):
-    """Two marks on one line for every pair, joined: the first hollow, the second full.
+    """Two marks on one line for every pair, joined: the first hollow, the second filled.
 
     Attributes
     ----------
@@ -86,6 +86,6 @@ Chart = PairChart | BarChart
 
 
 def left_out(chart: Chart) -> str:
-    """How many entries there was no room for, as a sentence; empty if there was room for all."""
+    """How many entries are not shown, as a sentence; empty if all are."""
     n_more = len(chart) - len(chart.shown)
     return f"{n_more:,} more in the table." if n_more else ""

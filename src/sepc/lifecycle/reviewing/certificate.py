@@ -1,4 +1,4 @@
-"""Certificate: the error rate that labels have proved for the most trusted rows, and the short view of a queue."""
+"""Certificate: the error rate that labels have proved for the most trusted rows; and the card of a queue."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class BandLabels(ShownOnOneLine):
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Result, ShownAsCard):
-    """A proved error rate: among rows of at least this trust, at most `max_risk` are wrong.
+    """A certified bound on the error rate: of rows with at least this trust, a share of at most `max_risk` is wrong.
 
-    `summary` says it in words, `to_frame` is a table of the labels by trust, `plot` a picture, and `to_html` a page.
+    `summary` states it in words, `to_frame` is a table of the labels by trust, `plot` a picture, and `to_html` a page.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Certificate(Result, ShownAsCard):
     n_waiting : int
         Labels that do not count yet, because labels of rows drawn before them are still missing.
     waits_for : int or None
-        Number of the review that they wait for.
+        Number of the review that these labels wait for.
     bands : tuple of BandLabels
         The labels by trust, the most trusted rows first; empty before the first rows.
     """
@@ -128,7 +128,7 @@ class Certificate(Result, ShownAsCard):
 
     def summary(self) -> str:
         """What is certified, in words."""
-        seen = f"{self.n_labels:,} labels, {self.n_errors:,} of them wrong"
+        seen = f"{counted(self.n_labels, 'label')}, {self.n_errors:,} of them wrong"
         if self.n_waiting:
             seen += f" ({self.n_waiting:,} more wait for labels of review {self.waits_for})"
         if not np.isfinite(self.threshold):
@@ -157,7 +157,7 @@ def certificate_of(evidence: Evidence, n_waiting: int = 0, waits_for: int | None
 
 
 def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: int) -> Card:
-    """The short view of a review queue: its certificate, the rows that wait for a person, and the labels by band."""
+    """The card of a review queue: its certificate, the rows that wait for a person, and the labels by band."""
     waiting = f"{counted(n_open, 'row')} in {counted(n_reviews, 'review')}" if n_open else "no row"
     facts = dict(certificate.facts()) | {"waiting": waiting, "budget": f"{budget:,} rows a day"}
     share = f"{percent(certificate.coverage)} of rows certified"
@@ -180,7 +180,7 @@ def _bands(evidence: Evidence) -> tuple[BandLabels, ...]:
 
 
 def _trust_range(band: BandLabels, above: BandLabels | None) -> str:
-    """The trust of a band, given the one of higher trust."""
+    """The trust of a band, given the next band of higher trust."""
     if band.least_trust == 0.0:
         return "any trust" if above is None else f"trust below {decimal(above.least_trust)}"
     if above is None:

@@ -34,8 +34,8 @@ class Labelled(NamedTuple):
     labels: NDArray[Any]
 
     def __repr__(self) -> str:
-        said = f": {with_counts(*np.unique(self.labels, return_counts=True))}" if len(self.labels) else ""
-        return f"<Labels of {counted(len(self.labels), 'row')}{said}>"
+        counts = f": {with_counts(*np.unique(self.labels, return_counts=True))}" if len(self.labels) else ""
+        return f"<Labels of {counted(len(self.labels), 'row')}{counts}>"
 
 
 def label_config(classes: ArrayLike) -> str:
@@ -95,6 +95,11 @@ def from_label_studio(annotations: Any, classes: ArrayLike, *, review: Review | 
     -------
     Labelled
         For ``queue.learn(review, labels, positions)``.
+
+    Raises
+    ------
+    ValueError
+        If a task is not in the expected format, has an unknown label, or belongs to another review than the others.
     """
     if isinstance(annotations, str | Path):
         annotations = json.loads(Path(annotations).read_text(encoding="utf-8"))
@@ -146,9 +151,9 @@ def _choice(annotation: Mapping[str, Any]) -> str | None:
     return chosen[0][0] if chosen and chosen[0] else None
 
 
-def _majority(said: Sequence[str | None]) -> str | None:
+def _majority(labels: Sequence[str | None]) -> str | None:
     """The most frequent label; None if there is none, or a tie."""
-    counts = Counter(label for label in said if label is not None).most_common(2)
+    counts = Counter(label for label in labels if label is not None).most_common(2)
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
         return None
     return counts[0][0]

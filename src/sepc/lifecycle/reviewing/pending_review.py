@@ -99,7 +99,7 @@ class PendingReview:
 
 
 def compare_labels(review: Review, labels: ArrayLike, positions: ArrayLike | None) -> tuple[BoolArray, BoolArray]:
-    """For each row of a review, whether it has a label, and whether that label shows the model wrong."""
+    """For each row of a review, whether it has a label, and whether that label shows that the model is wrong."""
     given = _in_order(review, np.asarray(labels, dtype=object), positions)
     known = np.array([label is not None and label == label for label in given], dtype=bool)
     wrong = np.zeros(len(given), dtype=bool)
@@ -112,7 +112,7 @@ def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None)
     if positions is None:
         if len(labels) != len(review):
             raise ValueError(
-                f"There are {len(labels):,} labels for {len(review):,} rows; say which rows with positions."
+                f"There are {len(labels):,} labels for {len(review):,} rows; pass positions to say which rows."
             )
         return labels
     where = np.asarray(positions)

@@ -26,7 +26,7 @@ from sepc.model.sep_model import SEPModel
 
 @dataclass(frozen=True, eq=False)
 class QueueState:
-    """What a queue remembers from one day to the next.
+    """What a queue stores from one day to the next.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class QueueState:
     n_chosen : int
         How many reviews it has chosen.
     features : tuple of str
-        The names of the features, as in the table that rows came in; empty if the model has no regions.
+        The names of the features, as in the table; empty if the model has no regions.
     begun : tuple of PendingReview
         Reviews with labels that are missing or not counted yet, in order.
     reviews : tuple of Review
@@ -110,7 +110,7 @@ def _models(model: Any) -> list[SEPModel]:
 
 
 def _named_model(model: Any, features: tuple[str, ...], reader: Reader) -> SEPModel | None:
-    """The regions' model with features named as in the table; None if the queue saw no regions."""
+    """The model that defines the regions, with features named as in the table; None if there are no regions."""
     models = _models(model)
     if features and (not models or len(models[0].feature_names) != len(features)):
         raise reader.wrong("names more or fewer features than the model has")
@@ -164,7 +164,7 @@ def _review_from(reader: Reader, evidence: Evidence | None, model: SEPModel | No
 
 def _regions_from(reader: Reader, n: int, model: SEPModel | None) -> RowRegions:
     if model is None:
-        raise reader.wrong("has regions, but its queue saw none")
+        raise reader.wrong("has regions, but its queue has none")
     n_regions = len(model.table.counts) + model.n_places
     numbers = reader.ints("region", n, low=-1, below=n_regions)
     return RowRegions.of(numbers, reader.floats("region_share", n, low=0.0, high=1.0), model)
@@ -192,7 +192,7 @@ def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tupl
 
 def _draws_to_node(draws: dict[str, Any]) -> Node:
     if draws["bit_generator"] != "PCG64":
-        raise TypeError(f"Draws by {draws['bit_generator']} cannot be saved; give random_state as a whole number.")
+        raise TypeError(f"The generator {draws['bit_generator']} cannot be saved; give random_state as a whole number.")
     inner = {name: str(draws["state"][name]) for name in ("state", "inc")}
     return inner | {"has_uint32": draws["has_uint32"], "uinteger": draws["uinteger"]}
 

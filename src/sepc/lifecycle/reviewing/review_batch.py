@@ -120,7 +120,7 @@ class Review(Result, ShownAsCard):
         The region of each row, if the model has regions: its `number`, its `share` of the rows given, and `where` it
         lies, in words.
     decisions : decisions, or None
-        The model's decisions on these rows.
+        The model's decisions on these rows; None for a review from a file.
     plan : Plan
     number : int
         Number of the review, so that no label is counted twice.
@@ -158,7 +158,7 @@ class Review(Result, ShownAsCard):
         return self.plan.band(int(self.band[i]))
 
     def _model_reason(self, i: int) -> str:
-        """What the model says about its decision; empty for a review from a file, which holds no decisions."""
+        """The model's own reason; empty for a review from a file, which holds no decisions."""
         decision: Any = None if self.decisions is None else self.decisions[i]
         return str(decision.why()) if hasattr(decision, "why") else ""
 
@@ -172,7 +172,7 @@ class Review(Result, ShownAsCard):
         return self.summary()
 
     def summary(self) -> str:
-        """How many rows to look at and what for, in words."""
+        """How many rows to review and for what purpose, in words."""
         n_certify = int((self.purpose == Purpose.CERTIFY).sum())
         parts = [f"{n_certify:,} to certify"] if n_certify else []
         parts += [f"{len(self) - n_certify:,} to decide"] if len(self) > n_certify else []

@@ -35,7 +35,7 @@ class Evidence(ShownOnOneLine):
     bands : Bands
     max_risk, confidence : float
     n_labels, n_errors : (H,) arrays
-        Labels drawn in each band, and those that showed the model wrong.
+        Labels drawn in each band, and those that showed the model to be wrong.
     log_now, log_peak : (H,) arrays
         Logarithm of the evidence for each set now, and its largest value so far.
     """
@@ -55,7 +55,7 @@ class Evidence(ShownOnOneLine):
 
     @classmethod
     def none(cls, bands: Bands, max_risk: float, confidence: float) -> Evidence:
-        """Before the first label."""
+        """The evidence before the first label."""
         return cls(bands, max_risk, confidence, *(np.zeros(len(bands)) for _ in range(4)))
 
     @property

@@ -36,10 +36,11 @@ class ReviewQueue(SharedState, ShownAsCard):
     """Choose the rows that a person reviews each day, so that their labels certify as many other rows as possible.
 
     Rows are divided into bands of trust. For the certificate, a band is drawn with known probabilities, more often
-    where errors are expected, and then a random row from it. Places left over go to the least trusted rows, which a
-    person should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows that it
-    accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the same
-    source. Labels count in the order of the draws, whenever they arrive: a review without labels delays later ones.
+    where errors are expected, and then a random row from it. The rest of the budget goes to the least trusted rows,
+    which a person should decide. The certificate: with probability `confidence`, at most a share `max_risk` of the rows
+    that it accepts is wrong. It is valid at any time, after any number of labels, as long as new rows come from the
+    same source. Labels count in the order of the draws, whenever they arrive: a review without labels delays later
+    ones.
 
     Threads may share a queue: calls wait for one another.
 
@@ -63,12 +64,12 @@ class ReviewQueue(SharedState, ShownAsCard):
         Recent rows without labels that define the bands: at least 300, better thousands. By default the first rows
         given to `choose`.
     random_state : int, Generator or None, default=None
-        For the draws.
+        Seed or generator of the draws.
 
     Attributes
     ----------
     evidence_ : Evidence
-        The evidence of the labels so far, after the first `choose`.
+        The evidence of the labels so far; set by `rows` or by the first `choose`.
     reviews_ : dict
         The open reviews by number: those with missing labels.
 
@@ -136,6 +137,11 @@ class ReviewQueue(SharedState, ShownAsCard):
         -------
         Review
             At most this many rows.
+
+        Raises
+        ------
+        ValueError
+            If fewer than 300 rows would define the bands of trust.
         """
         return self._choose(decide_in_memory(self.model, X), self.budget if n_rows is None else n_rows)
 
@@ -172,7 +178,7 @@ class ReviewQueue(SharedState, ShownAsCard):
     def learn(
         self, review: Review, labels: ArrayLike, positions: ArrayLike | None = None, *, complete: bool = True
     ) -> Certificate:
-        """Take the labels that a person gave.
+        """Count the labels that a person gave.
 
         Labels count in the order in which `choose` drew their rows, not in the order in which they come: hard cases
         take longer, and easy ones must not count without them. Labels of a review wait for all reviews before it; the
@@ -194,6 +200,11 @@ class ReviewQueue(SharedState, ShownAsCard):
         Returns
         -------
         Certificate
+
+        Raises
+        ------
+        ValueError
+            If the review is not open in this queue, or labels and positions do not match its rows.
         """
         if not len(review):
             return self.certificate()
@@ -215,7 +226,9 @@ class ReviewQueue(SharedState, ShownAsCard):
         if known is None and 0 < review.number <= self._n_chosen:
             raise ValueError(f"Review {review.number} is complete already; its labels would count twice.")
         if known is None or not np.array_equal(known.positions, review.positions):
-            raise ValueError(f"Review {review.number} is not one of this queue; its open reviews are in reviews_.")
+            raise ValueError(
+                f"Review {review.number} is not a review of this queue; those still open are in `reviews_`."
+            )
 
     @synchronized
     def certificate(self) -> Certificate:
@@ -256,7 +269,7 @@ class ReviewQueue(SharedState, ShownAsCard):
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
-        """Restore a queue from bytes, for the model it was made with; open reviews are in `reviews_`."""
+        """Restore a queue from bytes; raises `FormatError` if they are damaged or belong to another model."""
         state = queue_from_bytes(data, model)
         queue = cls(model, **state.settings)
         if state.evidence is not None:
@@ -273,7 +286,7 @@ class ReviewQueue(SharedState, ShownAsCard):
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
-        """Read a queue from a file, for the model it was made with; open reviews are in `reviews_`."""
+        """Read a queue from a file, which need not be trusted; open reviews are in `reviews_`."""
         return cls.from_bytes(read_bytes(path), model)
 
     def _count(self) -> None:

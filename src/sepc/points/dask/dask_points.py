@@ -20,12 +20,12 @@ from sepc.points.row_hash import is_sampled
 
 # Seconds that a cluster may be without workers, and seconds between checks: a nanny needs a few to restart a worker.
 PATIENCE = 30.0
-LOOK_EVERY = 1.0
+CHECK_EVERY = 1.0
 
 
 @dataclass
 class Traffic:
-    """How much the workers have sent so far, for all sets of the same blocks.
+    """How much the workers have sent so far, summed over all sets made from the same blocks.
 
     Attributes
     ----------
@@ -97,8 +97,8 @@ class DaskPoints:
 
     def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
         """Summarise all rows in one pass."""
-        question = pickle.dumps(reduction)
-        answers = self._answers([self._submit(reduce_part, question, places) for places in self._positions().values()])
+        pickled = pickle.dumps(reduction)
+        answers = self._answers([self._submit(reduce_part, pickled, places) for places in self._positions().values()])
         runs = sorted((run for answer in answers for run in answer), key=itemgetter(0))
         return reduction.finish(combine_runs(reduction, [(n_blocks, state) for _, n_blocks, state in runs]))
 
@@ -159,13 +159,13 @@ class DaskPoints:
             positions.setdefault(block.shard.key, []).append(position)
         return positions
 
-    def _submit(self, task: Callable[..., Any], question: bytes, positions: list[int]) -> Future:
+    def _submit(self, task: Callable[..., Any], pickled: bytes, positions: list[int]) -> Future:
         """Start a task on the blocks of one shard."""
         blocks = [self.blocks[position] for position in positions]
         futures = {block.marks.key: block.marks for block in blocks if block.marks is not None and block.n_rows > 0}
         wanted = [block.wanted(position) for position, block in zip(positions, blocks, strict=True)]
         part = Part(blocks[0].shard.key, wanted)
-        return self.client.submit(task, question, blocks[0].shard, part, futures, pure=False)
+        return self.client.submit(task, pickled, blocks[0].shard, part, futures, pure=False)
 
     def _answers(self, futures: list[Future]) -> list[Any]:
         answers = answers_of(self.client, futures)
@@ -179,7 +179,7 @@ def answers_of(client: Client, futures: list[Future]) -> list[Any]:
     seen = time.monotonic()
     while True:
         try:
-            wait(futures, timeout=LOOK_EVERY)
+            wait(futures, timeout=CHECK_EVERY)
             break
         except TimeoutError:
             now = time.monotonic()

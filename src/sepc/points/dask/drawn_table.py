@@ -23,7 +23,7 @@ from sepc.points.inputs import NUMBER_KINDS
 
 
 def has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a Dask collection is a table with non-numeric columns."""
+    """Whether a Dask collection is a table with non-numeric columns besides the labels."""
     if not hasattr(X, "columns") or X.ndim != 2:
         return False
     typed = zip(X.columns, X.dtypes, strict=True)
@@ -31,7 +31,7 @@ def has_other_columns(X: Any, y: Any) -> bool:
 
 
 def draw_table(X: Any, y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
-    """Draw at most about `n_rows` rows, equally many from each block as far as possible, and their labels.
+    """Draw up to `n_rows` rows with their labels: equally many from each block, as far as it has them.
 
     This computes the collection, and keeps no rows on the workers.
     """

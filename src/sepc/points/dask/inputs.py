@@ -44,7 +44,7 @@ def labelled_points(
     y : Dask array or Series, array, or name of a column of `X`
         Labels. An array in memory needs blocks of known sizes.
     encoder : TableEncoder, optional
-        Turns the blocks into rows; without it all columns are numbers.
+        Turns the blocks into rows; if None, all columns must be numeric.
     """
     pairs, client = aligned_blocks(X, y), current_client()
     # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.

@@ -37,7 +37,7 @@ class KeptRows:
     >>> first = kept.get("a", lambda: np.zeros((5, 2)))
     >>> kept.get("a", lambda: np.ones((5, 2))) is first
     True
-    >>> kept.get("b", lambda: np.ones((3, 2))).shape, kept.n_bytes  # "a" had to go
+    >>> kept.get("b", lambda: np.ones((3, 2))).shape, kept.n_bytes  # "a" was dropped
     ((3, 2), 48)
     """
 
@@ -74,9 +74,9 @@ class Wanted:
     Attributes
     ----------
     position : int
-        Among the blocks of the set.
+        Position of the block in the set.
     place : int
-        In the shard.
+        Position of the block in the shard.
     n_rows : int
         Rows that are left.
     marks : str or None
@@ -130,9 +130,9 @@ class Part:
                 yield KEPT.get(name, partial(block.rows, shard, marks))
 
 
-def reduce_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
+def reduce_part(pickled: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> bytes:
     """Apply a pickled reduction to the blocks; the states are returned pickled."""
-    reduction = pickle.loads(question)
+    reduction = pickle.loads(pickled)
     blocks = zip(part.wanted, part.rows(shard, marks), strict=True)
     states = ((block.position, reduction.map(rows)) for block, rows in blocks)
     return pickle.dumps(join_runs(reduction, states), protocol=5)
@@ -153,9 +153,9 @@ def join_runs(reduction: Reduction[State, Any], states: Any) -> list[Run[State]]
     return runs
 
 
-def divide_part(question: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
+def divide_part(pickled: bytes, shard: Shard, part: Part, marks: dict[str, list[Masks]]) -> list[Masks]:
     """Masks of the rows inside and outside, for whole blocks; None for a block with no rows left."""
-    test, masks = pickle.loads(question), list[Masks]()
+    test, masks = pickle.loads(pickled), list[Masks]()
     for block, rows in zip(part.wanted, part.rows(shard, marks), strict=True):
         if block.n_rows == 0:
             masks.append((None, None))
@@ -193,5 +193,5 @@ class AllRows:
         return left + right
 
     def finish(self, blocks: tuple[FloatArray, ...]) -> FloatArray:
-        """Join them in one array."""
+        """All rows in one array."""
         return np.concatenate(blocks)

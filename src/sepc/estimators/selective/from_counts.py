@@ -1,0 +1,61 @@
+"""A `SelectiveClassifier` around a fitted classifier, from thresholds that were chosen elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.group_control import Groups
+from sepc.estimators.selective.risk_control import Control
+
+
+def selective_from(
+    fitted: Any,
+    controls: Mapping[Any, Control],
+    groups: Groups | None,
+    *,
+    max_risk: float | Mapping[Any, float],
+    confidence: float,
+    confidence_each: float,
+    n_rows: int,
+    sites: tuple[str, ...],
+) -> SelectiveClassifier:
+    """A classifier that accepts what these controls allow.
+
+    Parameters
+    ----------
+    fitted : fitted classifier
+    controls : mapping of label or group to Control
+        The key None stands for all rows.
+    groups : Groups or None
+        If the controls are of groups.
+    max_risk, confidence
+        The promise.
+    confidence_each : float
+        The confidence of the test of each control.
+    n_rows : int
+        The calibration rows.
+    sites : tuple of str
+        Where they come from.
+    """
+    by = None if groups is None else (groups.by[0] if len(groups.by) == 1 else list(groups.by))
+    selective = SelectiveClassifier(FrozenEstimator(fitted), max_risk, confidence, by=by)
+    selective.check_parameters()
+    selective.estimator_ = selective.estimator
+    selective.classes_ = np.asarray(fitted.classes_)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(selective, name, getattr(fitted, name))
+    selective.controls_, selective.groups_, selective.shift_ = dict(controls), groups, None
+    selective.confidence_, selective.n_calibration_, selective.sites_ = confidence, n_rows, sites
+    selective.coverage_ = min(1.0, sum(control.n_accepted for control in controls.values()) / max(n_rows, 1))
+    several = isinstance(max_risk, Mapping) or groups is not None
+    thresholds = {key: control.threshold for key, control in controls.items()}
+    bounds = {key: control.risk_bound(confidence_each) for key, control in controls.items()}
+    selective.threshold_ = thresholds if several else thresholds[None]
+    selective.risk_bound_ = bounds if several else bounds[None]
+    return selective

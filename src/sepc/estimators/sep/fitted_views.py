@@ -1,0 +1,73 @@
+"""What a fitted `SEPClassifier` tells besides its decisions: importances, regions of rows, and samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.preparation import Preparation
+from sepc.estimators.sep.fitted import FittedEllipsoids, sample_rows
+from sepc.estimators.sep.importances import importances_of
+from sepc.model.sep_model import SEPModel
+from sepc.wording import MOST_NAMES, listed, shown
+
+
+class FittedViews:
+    """The methods of an `SEPClassifier` that describe the fitted model."""
+
+    trust: str
+    random_state: Any
+    classes_: NDArray[Any]
+    ellipsoids_: FittedEllipsoids
+    model_: SEPModel
+    preparation_: Preparation | None
+    decide: Any
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each column matters: the mean absolute term in log-odds over the training rows.
+
+        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
+        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
+        """
+        check_is_fitted(self)
+        if self.model_.weights is None:
+            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
+        sizes = importances_of(self.model_, self.preparation_)
+        names = getattr(self, "feature_names_in_", self.model_.feature_names)
+        return np.array([sizes.get(str(name), 0.0) for name in names])
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
+        region: IntArray = self.decide(X).region
+        return region
+
+    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
+        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows to draw.
+        label : object
+            One of `classes_`.
+        random_state : int, RandomState or None
+            By default the estimator's own.
+
+        Returns
+        -------
+        (n, d) array
+        """
+        check_is_fitted(self)
+        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
+        if not of_label:
+            known = listed(map(shown, self.classes_), MOST_NAMES)
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
+        random = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        return sample_rows(of_label, list(self.classes_).index(label), n, rng)

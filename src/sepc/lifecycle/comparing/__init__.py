@@ -1,0 +1,1 @@
+"""Compare two models: which decisions change, where, and why."""

@@ -1,0 +1,120 @@
+"""Counts of changed decisions, in total and by region, group or class, added up batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import ShownOnOneLine
+from sepc.decisions.frames import frame_of
+from sepc.lifecycle.comparing.paired_decisions import PairedDecisions
+from sepc.statistics.binomial import rate_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COUNTS = (
+    *("n_rows", "n_changed", "n_label", "n_acceptance", "n_cause", "n_accepted_before", "n_accepted_after"),
+    *("n_labelled", "n_right_before", "n_right_after"),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChangeCounts(ShownOnOneLine):
+    """How many decisions changed in each region, group or class, those with the most changes first.
+
+    Attributes
+    ----------
+    key : tuple
+        The numbers of the regions, the groups, or the labels.
+    name : tuple of str
+        The same in words.
+    n_rows : array of int
+        All rows there.
+    n_changed : array of int
+        Rows whose decision changed in any way.
+    n_label, n_acceptance : array of int
+        Rows with another label, and rows that only one of the two models accepts; a row may be both.
+    n_cause : array of int
+        Rows that both models reject with the same label, for different causes.
+    n_accepted_before, n_accepted_after : array of int
+        Accepted rows of the old and of the new model.
+    n_labelled : array of int
+        Changed rows whose true label is known.
+    n_right_before, n_right_after : array of int
+        Of these, how many the old and the new model label correctly.
+    """
+
+    key: tuple[Any, ...]
+    name: tuple[str, ...]
+    n_rows: IntArray
+    n_changed: IntArray
+    n_label: IntArray
+    n_acceptance: IntArray
+    n_cause: IntArray
+    n_accepted_before: IntArray
+    n_accepted_after: IntArray
+    n_labelled: IntArray
+    n_right_before: IntArray
+    n_right_after: IntArray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def intervals(self, confidence: float = 0.95) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Clopper-Pearson intervals for the share of right labels among changed rows, "before" and "after"."""
+        return {
+            when: rate_interval(getattr(self, f"n_right_{when}"), self.n_labelled, confidence)
+            for when in ("before", "after")
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The counts as a pandas DataFrame, with 95 % intervals for the shares of right labels."""
+        columns: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        columns["key"], columns["name"] = list(self.key), list(self.name)
+        for when, (low, high) in self.intervals().items():
+            columns |= {f"right_{when}_low": low, f"right_{when}_high": high}
+        return frame_of(columns)
+
+
+class CountTally:
+    """Adds up counts by a key of each row."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Any, IntArray] = {}
+
+    def add(self, keys: NDArray[Any], masks: FloatArray) -> None:
+        """Add rows, given the key of each and which of `COUNTS` it adds to, of shape (counts, n)."""
+        codes, distinct = _codes(keys)
+        sums = np.array([np.bincount(codes, weights=mask, minlength=len(distinct)) for mask in masks])
+        for key, counts in zip(distinct, sums.T.astype(np.int64), strict=True):
+            self._counts[key] = self._counts.get(key, 0) + counts
+
+    def finish(self, name: Callable[[Any], str]) -> ChangeCounts:
+        """The counts, with names for the keys."""
+        keys = sorted(self._counts, key=lambda key: (-self._counts[key][1], -self._counts[key][0]))
+        columns = np.array([self._counts[key] for key in keys], dtype=np.int64).reshape(len(keys), len(COUNTS)).T
+        return ChangeCounts(tuple(keys), tuple(map(name, keys)), **dict(zip(COUNTS, columns, strict=True)))
+
+
+def masks_of(pair: PairedDecisions, right: tuple[BoolArray, BoolArray], is_known: BoolArray) -> FloatArray:
+    """Which of `COUNTS` each row adds to; `right` tells where the old and the new label are the true one."""
+    known = pair.differs & is_known
+    every = [np.ones(len(known)), pair.differs, pair.label_differs, pair.acceptance_differs, pair.only_cause_differs]
+    every += [pair.old.accepted, pair.new.accepted, known, known & right[0], known & right[1]]
+    return np.array(every, dtype=np.float64)
+
+
+def _codes(keys: NDArray[Any]) -> tuple[IntArray, list[Any]]:
+    """The position of each key among the distinct ones, and these as Python values."""
+    if keys.dtype.kind != "O":
+        distinct, codes = np.unique(keys, return_inverse=True)
+        return codes, distinct.tolist()
+    place: dict[Any, int] = {}
+    found = np.fromiter((place.setdefault(key, len(place)) for key in keys.tolist()), np.int64, len(keys))
+    return found, list(place)
