@@ -118,7 +118,7 @@ def test_a_revoked_key_is_refused_within_seconds(running: Running) -> None:
 def test_the_database_has_no_key_only_its_hash(running: Running) -> None:
     with running.engine.connect() as connection:
         found = connection.execute(select(keys)).all()
-    assert running.key.rpartition("_")[2] not in str(found)
+    assert running.key.split("_", 2)[2] not in str(found)
 
 
 def test_neither_values_nor_keys_are_in_the_logs(running: Running) -> None:
@@ -128,7 +128,7 @@ def test_neither_values_nor_keys_are_in_the_logs(running: Running) -> None:
     running.client.get("/decisions", params={"model": "very-private", "day": "2026-01-01"})
     text = running.process.log.read_text()
     assert '"route": "/explain"' in text
-    for private in ("987654321", "1e300", "1e+300", "very-private", running.key, running.key.rpartition("_")[2]):
+    for private in ("987654321", "1e300", "1e+300", "very-private", running.key, running.key.split("_", 2)[2]):
         assert private not in text
 
 

@@ -9,7 +9,6 @@ such an intersection-union test needs no further division.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -117,13 +116,14 @@ def _parts(criterion: Criterion, rows: JudgedRows) -> Iterator[tuple[str, IntArr
         yield "", np.arange(len(rows))
         return
     keys, name = _keys(criterion, rows)
-    sizes = Counter(keys)
-    chosen = criterion.names or [key for key, n in sizes.most_common() if n >= criterion.fewest]
-    for key in chosen:
-        yield name(key), np.array([i for i, own in enumerate(keys) if own == key], dtype=np.int64)
-    others = np.array([i for i, own in enumerate(keys) if own not in set(chosen)], dtype=np.int64)
-    if len(others):
-        yield OTHERS, others
+    places: dict[Any, list[int]] = {}
+    for i, key in enumerate(keys):
+        places.setdefault(key, []).append(i)
+    largest = sorted((key for key in places if len(places[key]) >= criterion.fewest), key=lambda key: -len(places[key]))
+    for key in criterion.names or largest:
+        yield name(key), np.array(places.pop(key, []), dtype=np.int64)
+    if places:
+        yield OTHERS, np.sort(np.concatenate([np.array(rest, dtype=np.int64) for rest in places.values()]))
 
 
 def _keys(criterion: Criterion, rows: JudgedRows) -> tuple[list[Any], Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,13 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
     parts = changed_parts(old, new)
     shifts, kept, first = ShiftTally(), [], 0
     tallies = {name: CountTally() for name in ("total", "region", "group", "class")}
-    describe: Any = lambda region: NO_REGION  # noqa: E731
+    describe: Callable[[int], str] = _no_region
     by: tuple[str, ...] = ()
     for batch in batches:
         pair = _decided(old, new, batch)
         if first == 0:
             partition, by = partition_behind(pair.old), batch.by
-            describe = describe if partition is None else _Namer(partition.model)
+            describe = describe if partition is None else partial(region_name, partition.model)
         known = np.zeros(len(pair.old), dtype=bool) if batch.y is None else known_labels(batch.y, len(pair.old))[1]
         masks = masks_of(pair, _rights(pair, batch.y, known), known)
         tallies["total"].add(np.zeros(len(known), dtype=np.int64), masks)
@@ -144,14 +145,9 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
     )
 
 
-class _Namer:
-    """Gives the name of a region."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __call__(self, region: int) -> str:
-        return region_name(self._model, region)
+def _no_region(region: int) -> str:
+    """The name of what models without regions give."""
+    return NO_REGION
 
 
 def _decided(old: Any, new: Any, batch: RowBatch) -> PairedDecisions:
