@@ -55,7 +55,9 @@ def planted(n_training: int, n_feedback: int) -> dict[str, tuple[Any, Any]]:
     X, y = rows(n_training + n_feedback)
     first = sepc.SEPClassifier().fit(X[:n_training], y[:n_training])
     later, moved = X[n_training:], y[n_training:].copy()
-    moved[later[:, 2] > 1.0] = 1 - moved[later[:, 2] > 1.0]
+    region = first.decide(later).region
+    changed = np.isin(region, np.argsort(-np.bincount(region[region >= 0]))[:3])
+    moved[changed] = 1 - moved[changed]
     return {
         "a region repaired": (first, repair(first, later, moved, despite_moved_columns=True)),
         "a curve halved": (first, with_half_a_curve(first)),

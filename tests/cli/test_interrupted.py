@@ -61,7 +61,7 @@ class Thing: pass
 def lost(reference):
     signal.raise_signal(signal.SIGINT)  # whatever this raises, Python ignores
 
-def run(top, options):
+def run(argv):
     thing = Thing()
     reference = weakref.ref(thing, lost)
     del thing

@@ -122,7 +122,7 @@ def test_a_flipped_bit_is_noticed(model):
         ("row_kinds/covariances", lambda a: -a, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a * 1e-12, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a + [[0, 1e-3], [0, 0]], "impossible means or covariances"),
-        ("row_kinds/class_rows", lambda a: a * 0, "components without rows"),
+        ("row_kinds/class_rows", lambda a: a * 0, "kinds without rows"),
         ("row_kinds/class_rows", lambda a: -a, "out of range"),
         ("row_kinds/class_rows", lambda a: a[:0], "shape"),
         ("usual/ellipsoid", lambda a: a - 1, "out of range"),

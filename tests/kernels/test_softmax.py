@@ -288,11 +288,11 @@ def test_no_features_leave_the_shares_of_the_classes(n_classes):
     [
         ({"n_classes": 4}, "Class 3 of 4 has no row of positive weight"),
         ({"weights": [1, 1, 0, 1]}, "Class 2 of 3 has no row of positive weight"),
-        ({"weights": [1, 1, 1]}, "give .n, P., .n,. and .n,."),
+        ({"weights": [1, 1, 1]}, "a class and a weight for each row"),
         ({"weights": [1, 1, 1, -2]}, "the smallest is -2"),
         ({"penalty": 0.0}, "penalty is 0.0"),
         ({"penalty": float("nan")}, "penalty is nan"),
-        ({"which": [0, 1, 2]}, "give .n, P., .n,. and .n,."),
+        ({"which": [0, 1, 2]}, "a class and a weight for each row"),
         ({"which": [0, 1, 2, 3]}, "which ranges from 0 to 3; it must be from 0 to 2"),
         ({"which": [0.0, 1.0, 2.0, 0.0]}, "as integers, not float64"),
         ({"features": [[0.0], [1.0], [np.nan], [2.0]]}, "features or weights contain NaN or infinity"),

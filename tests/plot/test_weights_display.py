@@ -132,7 +132,7 @@ def test_wrappers_are_looked_into_and_what_has_no_weights_is_refused(wdbc):
     for one in (frozen, selective):
         assert WeightsDisplay.from_estimator(one, X).model is classifier.model_
     counted = SEPClassifier(trust="counts").fit(X, classifier.predict(X))
-    with pytest.raises(ValueError, match="has no weights; fit with trust='weights'"):
+    with pytest.raises(ValueError, match="fit with trust='weights' to have them"):
         WeightsDisplay.from_estimator(counted, X)
     with pytest.raises(ValueError, match="max_features is 0"):
         WeightsDisplay.from_estimator(classifier, X, max_features=0)

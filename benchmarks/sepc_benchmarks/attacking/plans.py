@@ -71,7 +71,7 @@ class ReadsColumns(ClassifierMixin, BaseEstimator):
 @cache
 def reading(model: int, random_state: int = 0) -> SelectiveClassifier:
     """The model whose decisions are in these columns; it accepts what is trusted, and promises 2 %."""
-    X = np.full((500, 2 * N_CANDIDATES + 2), TRUSTED)
+    X = np.full((500, 2 * model + 2), TRUSTED)
     frozen = FrozenEstimator(ReadsColumns(model).fit(X, np.ones(500)))
     return SelectiveClassifier(frozen, 0.02, random_state=random_state).fit(X, np.ones(500, dtype=int))
 
@@ -81,7 +81,7 @@ def rows_of(
 ) -> tuple[Array, Array]:
     """Rows that a candidate gets wrong and the old model right with chance `broken`, and the other way round."""
     y = rng.integers(2, size=n)
-    X = np.full((n, 2 * N_CANDIDATES + 2), TRUSTED)
+    X = np.full((n, 2 * n_candidates + 2), TRUSTED)
     was_wrong = rng.random(n) < repaired
     X[:, 0] = np.where(was_wrong, 1 - y, y)
     for model in range(1, n_candidates + 1):

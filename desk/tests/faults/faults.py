@@ -295,15 +295,17 @@ def restart(cluster: Cluster | None) -> None:
 
 
 def fill_disk(disk: Path, load: Load, cluster: Cluster | None) -> None:
-    """Use up all space under the database until writes fail, and give it back after a second."""
+    """Use up all space under the database until writes fail, and give it back after a second.
+
+    Writes go on for a while: SQLite writes into space that its WAL has already, and PostgreSQL into old segments.
+    """
     before = sum(load.failures.values())
     file = disk / "filler"
-    with file.open("wb") as own:
-        until = time.monotonic() + 10
+    until = time.monotonic() + BACK_SECONDS
+    with file.open("wb", buffering=0) as own:
         while time.monotonic() < until and sum(load.failures.values()) == before:
             try:
                 own.write(bytes(65536))
-                own.flush()
             except OSError:
                 time.sleep(0.05)
     time.sleep(1)

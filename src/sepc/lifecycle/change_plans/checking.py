@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +22,8 @@ from sepc.lifecycle.change_plans.planned_rows import planned_positions, row_dige
 from sepc.lifecycle.comparing.changed_parts import ModelPart, changed_parts
 from sepc.lifecycle.comparing.compare import RowBatch, group_columns_of, group_keys
 from sepc.lifecycle.comparing.paired_decisions import decide_both
+from sepc.lifecycle.model_digest import model_digest
 from sepc.lifecycle.training_rows import training_rows_again
-from sepc.model_files import to_bytes
 from sepc.views.outcomes import is_right
 from sepc.wording import listed
 
@@ -76,7 +75,7 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
             "These are not the rows that the plan fixes: their digest is another one. Give the whole table, with the "
             "same labels and groups, unchanged."
         )
-    asked = LookId(plan.digest, digest, _model_digest(old), _model_digest(new))
+    asked = LookId(plan.digest, digest, model_digest(old), model_digest(new))
     before = ledger.before(asked, plan.most_candidates)
     if before is not None:
         lines = tuple(PlanLine.from_dict(line) for line in before["lines"])
@@ -92,10 +91,6 @@ def _check(
     plan: ChangePlan, lines: tuple[PlanLine, ...], look: int, ledger: Ledger, asked: LookId, *, is_repeated: bool
 ) -> PlanCheck:
     return PlanCheck(plan.title, lines, look, plan.most_candidates, is_repeated, asked.candidate, ledger.head)
-
-
-def _model_digest(model: Any) -> str:
-    return sha256(to_bytes(model)).hexdigest()
 
 
 def _decided(plan: ChangePlan, old: Any, new: Any, table: RowBatch) -> JudgedRows:

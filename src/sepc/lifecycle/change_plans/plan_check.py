@@ -37,7 +37,7 @@ class PlanCheck(Result, ShownAsCard):
     is_repeated : bool
         Whether the candidate was judged before; this is then the answer of the first look.
     candidate : str
-        The SHA-256 of the candidate's model file.
+        The SHA-256 of the candidate, whichever version saved it.
     ledger_head : str
         The digest of the last line of the ledger. A copy kept elsewhere shows later whether the ledger was changed.
     """

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from hashlib import sha256
 from typing import Any
 
 import joblib
@@ -20,7 +18,8 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import unwrap
 from sepc.io.records import record_to_node
 from sepc.io.writer import Writer
-from sepc.model_files import STATES, to_bytes
+from sepc.lifecycle.model_digest import content_digest, model_digest
+from sepc.model_files import STATES
 from sepc.wording import AS_SET, decimal, listed, shown
 
 # Thresholds listed in words; the others are counted.
@@ -120,16 +119,13 @@ def _digest_of_other(classifier: Any) -> str:
     plain = copy.copy(classifier)
     if hasattr(plain, "min_trust"):
         plain.min_trust = MIN_TRUST
-    return sha256(to_bytes(plain)).hexdigest()
+    return model_digest(plain)
 
 
 def _record_digest(record: Any) -> str:
     """A digest of what a model file would store for a record."""
     writer = Writer()
-    digest = sha256(json.dumps(record_to_node(record, writer), sort_keys=True).encode())
-    for name, array in sorted(writer.arrays.items()):
-        digest.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
-    return digest.hexdigest()
+    return content_digest(record_to_node(record, writer), writer.arrays)
 
 
 def _hash(model: Any) -> str:

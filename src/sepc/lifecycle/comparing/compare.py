@@ -125,7 +125,7 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
             tallies["group"].add(batch.groups, masks)
         rows = np.flatnonzero(pair.differs)
         part = _part_of_each(pair, rows, parts)
-        shifts.add(pair, rows[np.isin(part, [ModelPart.WEIGHTS.value, ModelPart.MODEL.value])])
+        shifts.add(pair, rows[(part == ModelPart.WEIGHTS.value) | (part == ModelPart.MODEL.value)])
         kept.append(ChangedRows.of(pair, first, part, batch.groups, batch.y))
         first += len(known)
     if not kept:

@@ -109,8 +109,11 @@ def _decide(model: Any, X: Any, groups: Mapping[str, NDArray[Any]] | None) -> De
 
 
 def _causes(decisions: Decisions) -> IntArray:
-    causes = np.full(len(decisions), int(Cause.ACCEPTED))
+    """The causes of all rows; where most are accepted, only the others are looked up."""
     rejected = np.flatnonzero(~np.asarray(decisions.accepted))
+    if len(rejected) > 0.5 * len(decisions):
+        return np.asarray(decisions.cause)
+    causes = np.full(len(decisions), int(Cause.ACCEPTED))
     if len(rejected):
         causes[rejected] = decisions[rejected].cause
     return causes

@@ -16,7 +16,7 @@ from sepc.lifecycle.comparing.paired_decisions import PairedDecisions
 from sepc.model.terms import Terms, terms_of
 
 # Rows of a batch whose terms are compared, evenly spaced among those that changed.
-MOST_EXPLAINED = 2_000
+MOST_EXPLAINED = 1_000
 
 ELLIPSOIDS, AVERAGE = "where the row lies", "the average row"
 
@@ -72,7 +72,7 @@ class ShiftTally:
 def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], FloatArray] | None:
     """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms).
 
-    The old label is compared with the new one or, where both are the same, with the old model's runner-up. The sum over
+    The old label is compared with the new one or, where both are the same, with the old model's second best. The sum over
     the terms is the change of the log-odds. None if the models do not weigh the same columns, or know other labels.
     """
     old, new = _weighed(pair.old[rows]), _weighed(pair.new[rows])
@@ -80,8 +80,7 @@ def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], Float
         return None
     label = positions_of(pair.old.label[rows], old.classes)
     other = positions_of(pair.new.label[rows], old.classes)
-    before = terms_of(old.model, old.given_rows, label, old.gauge)
-    against = np.where(label == other, positions_of(before.runner_up, old.classes), other)
+    against = np.where(label == other, _second_best(old.probabilities, label), other)
     before = terms_of(old.model, old.given_rows, label, old.gauge, against)
     after = terms_of(new.model, new.given_rows, label, new.gauge, against)
     names, columns = _by_column(old.model.feature_names, after.features - before.features)
@@ -96,6 +95,13 @@ def _weighed(decisions: Decisions) -> SEPDecisions | None:
     if isinstance(decisions, RepairedDecisions):
         return _weighed(decisions.parts.outer[decisions.position])
     return decisions if isinstance(decisions, SEPDecisions) and decisions.model.weights is not None else None
+
+
+def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
+    """The position of the most probable class besides the label; that of the label if there is no other."""
+    others = probabilities.copy()
+    others[np.arange(len(label)), label] = -1.0
+    return np.asarray(others.argmax(axis=1))
 
 
 def _are_comparable(old: SEPDecisions, new: SEPDecisions) -> bool:
