@@ -14,6 +14,7 @@ import httpx2 as httpx
 import pytest
 from conftest import Running
 from reviewing_browser import Reviewer
+from sample_models import model
 from servers import DeskProcess, free_port
 
 from sepc_desk.service.identity import grants_of_claim
@@ -110,8 +111,7 @@ def test_an_auditor_sees_and_changes_nothing(signed: Running) -> None:
 
 
 def test_a_reviewer_reviews_with_a_session_and_forms_need_its_token(signed: Running) -> None:
-    rows = [LOAN | {"amount": 3000 + 100 * i} for i in range(40)]
-    signed.client.post("/decide", json={"model": "loans", "rows": rows}).raise_for_status()
+    signed.client.post("/decide", json={"model": "loans", "rows": model("loans")[1][:40]}).raise_for_status()
     with signed.process.client(follow_redirects=True) as browser:
         assert browser.get("/review", follow_redirects=False).headers["location"] == "/sign-in"
         sign_in("kim", browser)
