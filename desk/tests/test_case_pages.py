@@ -168,7 +168,7 @@ def test_those_who_can_ask_the_model_get_no_blind_case(roles: set[str], sees_lab
     identity = Identity("person:ann", frozenset((role, "loans") for role in roles))
     here = Visit(None, None, identity, {}, Preferences(), language("en"))  # type: ignore[arg-type]
     assert here.reader("loans").sees_labels is sees_labels
-    with pytest.raises(RequestError, match="may not do that"):
+    with pytest.raises(RequestError, match="takes the role"):
         here.reader("wdbc")
 
 
