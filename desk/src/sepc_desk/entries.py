@@ -31,6 +31,7 @@ class EntryKind(StrEnum):
     RECOURSE = "recourse"
     ACCESS = "access"
     ERASURE = "erasure"
+    ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)

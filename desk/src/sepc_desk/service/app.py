@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import sepc_desk
+from sepc_desk.pages import audit, home, oversight, review, what_if
 from sepc_desk.service import cases, decide, inference, operations
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.logs import log_as_json
@@ -23,6 +24,7 @@ from sepc_desk.service.shortcut import Shortcut
 from sepc_desk.settings import Settings, load_settings
 
 PARTS = (decide, inference, cases, operations)
+PAGES = (home, review, what_if, oversight, audit)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -41,7 +43,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.desk = desk
-    for part in PARTS:
+    for part in (*PARTS, *PAGES):
         app.include_router(part.router)
     if settings.oidc_issuer:
         sign_in = importlib.import_module("sepc_desk.service.sign_in")
