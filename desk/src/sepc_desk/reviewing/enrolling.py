@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
+from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.certifying import QueueRow, draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, only_one, writing
@@ -114,7 +115,7 @@ class _Enrolment:
 
     def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
         e = entries.c
-        theirs = [context for context, digest in self._contexts(own.model).items() if digest == own.digest]
+        theirs = contexts_of(self.connection, own.model, own.digest)
         accepted = (e.kind == EntryKind.DECISION, e.accepted.is_(True), e.model == own.model, e.context.in_(theirs))
         some = select(entries).where(*accepted, e.place > own.after_place, e.place <= last)
         block = self.connection.execute(some.order_by(e.place).limit(size)).all()
@@ -183,15 +184,6 @@ class _Enrolment:
             content = self.connection.execute(select(contexts.c.content).where(contexts.c.digest == context))
             self._digests[context] = orjson.loads(content.scalar_one())["model"]["digest"]
         return self._digests[context]
-
-    def _contexts(self, model: str) -> dict[str, str]:
-        """The contexts of a model, with the digests of its versions."""
-        found = {}
-        for own in self.connection.execute(select(contexts)).all():
-            node = orjson.loads(own.content)["model"]
-            if node["name"] == model:
-                found[own.digest] = node["digest"]
-        return found
 
 
 def _purpose(why: int) -> Purpose:

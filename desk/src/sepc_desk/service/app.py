@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 import sepc_desk
 from sepc_desk.errors import RequestError
-from sepc_desk.pages import audit, home, oversight, review, what_if
+from sepc_desk.pages import audit, changes, home, oversight, owner, review, what_if
 from sepc_desk.service import cases, decide, inference, operations
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.logs import log_as_json
@@ -25,7 +25,7 @@ from sepc_desk.service.middleware import EveryRequest
 from sepc_desk.settings import Settings, load_settings
 
 PARTS = (decide, inference, cases, operations)
-PAGES = (home, review, what_if, oversight, audit)
+PAGES = (home, review, what_if, oversight, owner, changes, audit)
 CODES = {404: "no_such_path", 405: "no_such_method"}
 
 

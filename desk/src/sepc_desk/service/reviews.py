@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,6 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from sepc_desk.errors import ModelFolderError
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.shadowing import decide_in_shadow
+from sepc_desk.owning.watching import watch
 from sepc_desk.reviewing.certifying import count_answers
 from sepc_desk.reviewing.enrolling import enrol
 from sepc_desk.reviewing.settling import settle
@@ -30,8 +32,10 @@ KEEP_SECONDS = 60.0
 class Reviews:
     """Keeps the queue of cases up to date, and versions of models at hand."""
 
-    def __init__(self, engine: Engine, folder: ModelFolder, settings: Settings) -> None:
-        self.engine, self.folder, self.settings = engine, folder, settings
+    def __init__(
+        self, engine: Engine, folder: ModelFolder, settings: Settings, live: Callable[[], Iterable[Model]]
+    ) -> None:
+        self.engine, self.folder, self.settings, self.live = engine, folder, settings, live
         # Pages wait for threads of their own, so that they do not take turns with other work.
         self.pool = ThreadPoolExecutor(2, "review")
         self._versions: dict[tuple[str, str], Model] = {}
@@ -62,10 +66,11 @@ class Reviews:
                 log.exception("reviews failed", extra={"error": type(error).__name__})
 
     def step(self) -> int:
-        """Read on in the log, make answers final and count them; returns how many entries were read."""
+        """Read on in the log for cases, monitors and challengers, and make answers final; returns how much was read."""
         settle(self.engine, self.settings.undo_seconds)
         count_answers(self.engine, self.version)
-        return enrol(self.engine, self.settings, self.version)
+        n = watch(self.engine, self.settings, self.live) + decide_in_shadow(self.engine, self.version)
+        return n + enrol(self.engine, self.settings, self.version)
 
     async def do(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a function that waits for the database in a thread."""
