@@ -243,7 +243,7 @@ changes = Table(
 )
 Index("ix_changes_model", changes.c.model, changes.c.made_at)
 
-# The `Monitor` of each version of a model, and how far it has read the log.
+# The `Monitor` of each version of a model, how far it has read the log, and the decisions that it has not read yet.
 monitors = Table(
     "monitors",
     metadata,
@@ -252,6 +252,8 @@ monitors = Table(
     Column("state", LargeBinary),
     Column("n_reference", Integer, nullable=False),
     Column("after_place", BigInteger, nullable=False),
+    Column("n_waiting", Integer, nullable=False),
+    Column("waiting_since", BigInteger),
     Column("error", Text),
 )
 

@@ -91,8 +91,8 @@ def figures(connection: Connection, model: Model, first: int, last: int, at: int
     waiting = (readings.c.model == model.name, readings.c.state == ReadingState.OPEN)
     n_waiting, since = connection.execute(select(func.count(), func.min(readings.c.entered_at)).where(*waiting)).one()
     taken = (readings.c.model == model.name, readings.c.state == ReadingState.TAKEN, readings.c.until > at)
-    unsettled = (cases.c.model == model.name, cases.c.purpose == Purpose.REFUSED)
-    unsettled += (cases.c.state.in_([CaseState.OPEN, CaseState.DISPUTED]),)
+    is_unsettled = cases.c.state.in_([CaseState.OPEN, CaseState.DISPUTED])
+    unsettled = (cases.c.model == model.name, cases.c.purpose == Purpose.REFUSED, is_unsettled)
     return ModelFigures(
         days=[DayCount(int(own) * DAY, n_day, int(k)) for own, n_day, k in connection.execute(by_day)],
         version=DayCount(first if began is None else began, n, int(n_own)),

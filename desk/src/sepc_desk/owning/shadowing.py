@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ log = logging.getLogger("sepc_desk")
 
 LOCK = 7365706369
 BLOCK = 500
+# Entries of other models after which a challenger without new rows moves on, so that it does not read them again.
+FAR = 1_000
 
 
 @dataclass(frozen=True)
@@ -70,28 +72,33 @@ def decide_in_shadow(engine: Engine, model_of: Callable[[str, str], Model]) -> i
     """Let challengers decide on rows that have come since; returns how many."""
     with engine.connect() as connection:
         chosen = connection.execute(select(challengers)).all()
-        if not any(_next(connection, own, 1) for own in chosen):
+        head = head_of(connection)[0] if chosen else 0
+        if not any(_next(connection, own, 1, head) or head - own.after_place > FAR for own in chosen):
             return 0
     n = 0
     with writing(engine) as connection:
         if not only_one(connection, LOCK):
             return 0
         for own in connection.execute(select(challengers).with_for_update()).all():
-            found = _next(connection, own, BLOCK)
+            head = head_of(connection)[0]
+            found = _next(connection, own, BLOCK, head)
             if found:
                 _decide(connection, own, found, model_of)
+            _move_on(connection, own, found[-1].place if len(found) == BLOCK else head)
             n += len(found)
     return n
 
 
-def _next(connection: Connection, own: Row[Any], most: int) -> list[Row[Any]]:
+def _next(connection: Connection, own: Row[Any], most: int, last: int) -> Sequence[Row[Any]]:
     e = entries.c
-    decided = (e.kind == EntryKind.DECISION, e.model == own.model, e.place > own.after_place, e.private.is_not(None))
-    return list(connection.execute(select(e.place, e.id, e.private).where(*decided).order_by(e.place).limit(most)))
+    decided = (e.kind == EntryKind.DECISION, e.model == own.model, e.private.is_not(None))
+    unread = (e.place > own.after_place, e.place <= last)
+    some = select(e.place, e.id, e.private).where(*decided, *unread).order_by(e.place).limit(most)
+    return connection.execute(some).all()
 
 
 def _decide(
-    connection: Connection, own: Row[Any], found: list[Row[Any]], model_of: Callable[[str, str], Model]
+    connection: Connection, own: Row[Any], found: Sequence[Row[Any]], model_of: Callable[[str, str], Model]
 ) -> None:
     try:
         decided = decide_rows(model_of(own.model, own.digest), [orjson.loads(one.private)["row"] for one in found])
@@ -105,8 +112,10 @@ def _decide(
     ]
     if new:
         connection.execute(insert(shadow_decisions), new)
-    place = {"after_place": found[-1].place}
-    connection.execute(update(challengers).where(challengers.c.model == own.model).values(**place))
+
+
+def _move_on(connection: Connection, own: Row[Any], place: int) -> None:
+    connection.execute(update(challengers).where(challengers.c.model == own.model).values(after_place=place))
 
 
 def shadow(connection: Connection, model: str) -> Shadow | None:

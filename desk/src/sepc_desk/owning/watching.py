@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sepc.lifecycle import Alarm, Monitor
-from sqlalchemy import Connection, Engine, Row, insert, select, update
+from sqlalchemy import Connection, Engine, Row, and_, or_, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
@@ -60,74 +60,69 @@ def table_of(model: Model, rows: Sequence[CaseRow]) -> Any:
     return frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
 
 
-def watch(engine: Engine, settings: Settings, models: Callable[[], Iterable[Model]], at: int | None = None) -> int:
-    """Let the monitors of the live models read on in the log; returns how many rows were counted."""
+def watch(engine: Engine, settings: Settings, model_of: Callable[[str, str], Model], at: int | None = None) -> int:
+    """Let monitors read on in the log where enough decisions wait; returns how many rows were counted."""
     if settings.monitor_rows == 0:
         return 0
+    with engine.connect() as connection:
+        moment = now(connection) if at is None else at
+        if not _due(connection, settings, moment):
+            return 0
     n = 0
-    for model in models():
-        with engine.connect() as connection:
-            moment = now(connection) if at is None else at
-            own = _row_of(connection, model)
-            if own is not None and own.error is not None:
-                continue
-            if not _due(connection, model, own, settings, moment):
-                continue
-        with writing(engine) as connection:
-            if only_one(connection, LOCK):
-                n += _read_on(connection, model, settings, moment)
+    with writing(engine) as connection:
+        if only_one(connection, LOCK):
+            for own in _due(connection, settings, moment):
+                n += _read_on(connection, own, model_of(own.model, own.digest), settings)
     return n
 
 
-def _row_of(connection: Connection, model: Model) -> Row[Any] | None:
-    is_own = (monitors.c.model == model.name, monitors.c.digest == model.digest)
-    return connection.execute(select(monitors).where(*is_own)).first()
+def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[Any]]:
+    """Monitors for which the whole reference waits, or a block, or a part of one that has waited long."""
+    m = monitors.c
+    is_late = and_(m.n_waiting > 0, m.waiting_since <= at - seconds(PATIENCE))
+    begun = and_(m.state.is_not(None), or_(m.n_waiting >= BLOCK, is_late))
+    ready = and_(m.state.is_(None), m.n_waiting >= settings.monitor_rows)
+    return connection.execute(select(monitors).where(m.error.is_(None), or_(begun, ready))).all()
 
 
-def _due(connection: Connection, model: Model, own: Row[Any] | None, settings: Settings, at: int) -> list[Row[Any]]:
-    """The next rows to count: the whole reference or a block, or nothing yet."""
-    is_begun = own is not None and own.state is not None
-    size = BLOCK if is_begun else settings.monitor_rows
-    after = 0 if own is None else own.after_place
+def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Settings) -> int:
+    size = settings.monitor_rows if own.state is None else BLOCK
     e = entries.c
     theirs = contexts_of(connection, model.name, model.digest)
     decided = (e.kind == EntryKind.DECISION, e.model == model.name, e.context.in_(theirs), e.private.is_not(None))
-    some = select(e.place, e.at, e.private).where(*decided, e.place > after).order_by(e.place).limit(size)
-    found = list(connection.execute(some))
-    is_late = is_begun and bool(found) and found[0].at <= at - seconds(PATIENCE)
-    return found if len(found) == size or is_late else []
+    some = select(e.place, e.at, e.private).where(*decided, e.place > own.after_place).order_by(e.place)
+    found = connection.execute(some.limit(min(size, own.n_waiting))).all()
+    # Those whose values were erased before they were read no longer wait.
+    left = own.n_waiting - len(found) if len(found) == min(size, own.n_waiting) else 0
+    values: dict[str, Any] = {"n_waiting": left, "waiting_since": found[-1].at if left else None}
+    if found and (own.state is not None or len(found) == size):
+        X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
+        values |= {"after_place": found[-1].place} | _counted(own, model, X, settings)
+    is_own = (monitors.c.model == model.name, monitors.c.digest == model.digest)
+    connection.execute(update(monitors).where(*is_own).values(**values))
+    return len(found)
 
 
-def _read_on(connection: Connection, model: Model, settings: Settings, at: int) -> int:
-    own = _row_of(connection, model)
-    found = _due(connection, model, own, settings, at)
-    if not found:
-        return 0
-    X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
-    values: dict[str, Any] = {"after_place": found[-1].place}
+def _counted(own: Row[Any], model: Model, X: Any, settings: Settings) -> dict[str, Any]:
+    """The state of a monitor after it has counted rows, or why the model cannot have one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if own is None or own.state is None:
+            if own.state is None:
                 monitor = Monitor(model.estimator, X, confidence=settings.monitor_confidence)
-                values["n_reference"] = len(found)
-            else:
-                monitor = Monitor.from_bytes(bytes(own.state), model.estimator)
-                for alarm in monitor.update(X):
-                    log.warning("alarm", extra={"models": [model.name], "alarm": alarm.rate_in_words()})
-        values["state"] = monitor.to_bytes()
+                return {"state": monitor.to_bytes(), "n_reference": len(X)}
+            monitor = Monitor.from_bytes(bytes(own.state), model.estimator)
+            for alarm in monitor.update(X):
+                log.warning("alarm", extra={"models": [model.name], "alarm": alarm.rate_in_words()})
+            return {"state": monitor.to_bytes()}
     except (TypeError, ValueError) as error:
-        values["error"] = str(error)
-    is_own = (monitors.c.model == model.name, monitors.c.digest == model.digest)
-    if connection.execute(update(monitors).where(*is_own).values(**values)).rowcount == 0:
-        new = {"model": model.name, "digest": model.digest, "n_reference": 0, "state": None, "error": None}
-        connection.execute(insert(monitors).values(**(new | values)))
-    return len(found)
+        return {"error": str(error)}
 
 
 def watched(connection: Connection, model: Model) -> Watched:
     """What the monitor of a version has seen so far."""
-    own = _row_of(connection, model)
+    is_own = (monitors.c.model == model.name, monitors.c.digest == model.digest)
+    own = connection.execute(select(monitors).where(*is_own)).first()
     if own is None or own.state is None:
         return Watched(0, 0, [], None if own is None else own.error, False)
     monitor = Monitor.from_bytes(bytes(own.state), model.estimator)

@@ -53,7 +53,7 @@ class Desk:
         self.searcher = ThreadPoolExecutor(1, "recourse")
         self.prober = ThreadPoolExecutor(1, "probe")
         self.n_searching = 0
-        self.reviews = Reviews(self.engine, self.folder, settings, lambda: list(self.models.values()))
+        self.reviews = Reviews(self.engine, self.folder, settings)
         self.workshop = Workshop(self.engine, self.folder, self.reviews.version)
         # Audits and repairs take seconds to minutes; one at a time.
         self.worker = ThreadPoolExecutor(1, "change")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -32,10 +32,8 @@ KEEP_SECONDS = 60.0
 class Reviews:
     """Keeps the queue of cases up to date, and versions of models at hand."""
 
-    def __init__(
-        self, engine: Engine, folder: ModelFolder, settings: Settings, live: Callable[[], Iterable[Model]]
-    ) -> None:
-        self.engine, self.folder, self.settings, self.live = engine, folder, settings, live
+    def __init__(self, engine: Engine, folder: ModelFolder, settings: Settings) -> None:
+        self.engine, self.folder, self.settings = engine, folder, settings
         # Pages wait for threads of their own, so that they do not take turns with other work.
         self.pool = ThreadPoolExecutor(2, "review")
         self._versions: dict[tuple[str, str], Model] = {}
@@ -69,7 +67,7 @@ class Reviews:
         """Read on in the log for cases, monitors and challengers, and make answers final; returns how much was read."""
         settle(self.engine, self.settings.undo_seconds)
         count_answers(self.engine, self.version)
-        n = watch(self.engine, self.settings, self.live) + decide_in_shadow(self.engine, self.version)
+        n = watch(self.engine, self.settings, self.version) + decide_in_shadow(self.engine, self.version)
         return n + enrol(self.engine, self.settings, self.version)
 
     async def do(self, function: Callable[..., Result], *arguments: object) -> Result:

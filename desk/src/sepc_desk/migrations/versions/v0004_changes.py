@@ -40,6 +40,8 @@ def upgrade() -> None:
         sa.Column("state", sa.LargeBinary),
         sa.Column("n_reference", sa.Integer, nullable=False),
         sa.Column("after_place", sa.BigInteger, nullable=False),
+        sa.Column("n_waiting", sa.Integer, nullable=False),
+        sa.Column("waiting_since", sa.BigInteger),
         sa.Column("error", sa.Text),
     )
     op.create_table(
