@@ -109,6 +109,7 @@ LAYERS = (
     ("chain", "models"),
     ("deciding",),
     ("reviewing",),
+    ("owning",),
     ("erasing", "exporting"),
     ("verifying", "replaying"),
     ("service", "pages"),

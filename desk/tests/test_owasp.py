@@ -278,6 +278,14 @@ FUNCTIONS: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/review", None, {"reviewer"}),
     ("GET", "/answers", None, {"reviewer"}),
     ("POST", "/review/loans/next", None, {"reviewer"}),
+    ("GET", "/models", None, {"owner", "auditor"}),
+    ("GET", "/models/loans", None, {"owner", "auditor"}),
+    ("GET", "/models/loans/digest", None, {"owner", "auditor"}),
+    ("POST", "/models/loans/audit", None, {"owner"}),
+    ("POST", "/models/loans/repair", None, {"owner"}),
+    ("POST", "/models/loans/compare", None, {"owner"}),
+    ("POST", "/models/loans/challenger", None, {"owner"}),
+    ("POST", "/models/loans/roll-back", None, {"owner"}),
     ("GET", "/audit", None, {"auditor"}),
     ("GET", "/audit/log?model=loans", None, {"auditor"}),
     ("GET", "/audit/entries/{case}", None, {"auditor"}),
@@ -427,7 +435,7 @@ def test_api9_every_route_is_documented_and_asks_for_a_key(guarded: Guarded, mon
     assert told <= known
     assert not told & pages
     sample = {"case": "0" * 32, "name": "loans", "version": "0", "model": "loans", "reading": "1", "own_id": "0" * 32}
-    sample |= {"what": "log", "form": "csv"}
+    sample |= {"what": "log", "form": "csv", "own": "0"}
     for path, method in sorted(known):
         answer = guarded.ask(method, path.format(**sample))
         if path in open_pages:

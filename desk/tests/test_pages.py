@@ -22,7 +22,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from filling import fill
-from sample_models import save_models
+from owned_models import PLAN
+from sample_models import loans, save_models
 from servers import Cluster, DeskProcess, free_port
 from sqlalchemy.engine import make_url
 
@@ -87,6 +88,19 @@ def test_keys_are_made_as_the_pages_say(new_database, tmp_path: Path) -> None:
     ((_, monitor),) = blocks("docs/operations.md", "sh")
     run(monitor, tmp_path, **variables)
     assert (tmp_path / "desk.key").read_text().startswith("sepc_")
+
+
+def test_reviewers_and_owners_are_helped_as_the_pages_say(new_database, tmp_path: Path) -> None:
+    save_models(tmp_path / "models", ["loans"])
+    table, labels = loans(200, seed=7)
+    for name in ("known.csv", "judged.csv"):
+        table.assign(status=labels).to_csv(tmp_path / name, index=False)
+    (tmp_path / "plan.toml").write_text(PLAN.format(draw=200, margin=0.02))
+    scripts = [code for page in ("docs/review.md", "docs/owner.md") for _, code in blocks(page, "sh")]
+    said = run("\n".join(scripts), tmp_path, SEPC_DESK_DATABASE=new_database("sqlite"))
+    assert "200 cases of loans are planted." in said
+    assert "loans is judged by Repairs of the square on 200 rows." in said
+    assert (tmp_path / "loans.html").read_text().startswith("<!doctype html>")
 
 
 def test_settings_of_the_sign_in_are_taken(tmp_path: Path) -> None:

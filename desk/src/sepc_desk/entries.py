@@ -32,6 +32,7 @@ class EntryKind(StrEnum):
     ACCESS = "access"
     ERASURE = "erasure"
     ANSWER = "answer"
+    CHANGE = "change"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, select
 from sepc_desk.entries import time_of
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds
-from sepc_desk.schema import answers, cases, entries, leases, readings
+from sepc_desk.schema import answers, cases, changes, entries, leases, readings
 
 BLOCK = 5_000
 FORMATS = ("csv", "parquet")
 TIMES = frozenset(
     {"at", "decided_at", "entered_at", "taken_at", "until", "ended_at", "given_at", "undone_at", "final_at"}
+    | {"made_at", "proposed_at"}
 )
 
 
@@ -63,12 +64,17 @@ def _readings() -> tuple[Select[Any], ColumnElement[int], ColumnElement[str | No
     return select(readings).order_by(readings.c.id), readings.c.entered_at, readings.c.model
 
 
+def _changes() -> tuple[Select[Any], ColumnElement[int], ColumnElement[str | None]]:
+    return select(changes).order_by(changes.c.made_at, changes.c.id), changes.c.made_at, changes.c.model
+
+
 EXPORTS: dict[str, Callable[[], tuple[Select[Any], ColumnElement[int], ColumnElement[str | None]]]] = {
     "log": _log,
     "cases": _cases,
     "readings": _readings,
     "leases": lambda: _of_cases(leases, "taken_at"),
     "answers": lambda: _of_cases(answers, "given_at"),
+    "changes": _changes,
 }
 
 

@@ -134,9 +134,11 @@ class ModelFolder:
         _loaded(file)
         folder = self.path / name
         folder.mkdir(exist_ok=True)
-        is_first = not self.versions(name)
+        before = self.versions(name)
+        if len(before) == 1 and not (folder / LIVE).exists():
+            self.make_live(name, next(iter(before)))
         _write(folder / f"{digest[:NAME_DIGITS]}.sepc", content)
-        if is_first:
+        if not before:
             self.make_live(name, digest)
         return digest
 

@@ -46,6 +46,16 @@ def context_by_digest(connection: Connection, digest: str) -> str | None:
     return connection.execute(select(contexts.c.content).where(contexts.c.digest == digest)).scalar()
 
 
+def contexts_of(connection: Connection, model: str, digest: str) -> list[str]:
+    """The digests of the contexts of a version of a model."""
+    found = []
+    for own in connection.execute(select(contexts)):
+        node = orjson.loads(own.content)["model"]
+        if (node["name"], node["digest"]) == (model, digest):
+            found.append(own.digest)
+    return found
+
+
 def day_bounds(day: date) -> tuple[int, int]:
     """The first microsecond of a day in UTC, and that of the next."""
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -218,3 +218,62 @@ reviewers = Table(
     Column("language", Text),
     Column("has_shortcuts", Boolean, nullable=False),
 )
+
+# A change of a model: who made it, what it would change, how the plan judged it, and who agreed.
+changes = Table(
+    "changes",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("old_digest", Text, nullable=False),
+    Column("new_digest", Text),
+    Column("made_by", Text, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    # Texts of JSON: what an audit found, what would change, and how the plan judged it.
+    Column("audit", Text),
+    Column("comparison", Text),
+    Column("judgement", Text),
+    Column("error", Text),
+    Column("proposed_by", Text),
+    Column("proposed_at", BigInteger),
+    Column("decided_by", Text),
+    Column("decided_at", BigInteger),
+)
+Index("ix_changes_model", changes.c.model, changes.c.made_at)
+
+# The `Monitor` of each version of a model, how far it has read the log, and the decisions that it has not read yet.
+monitors = Table(
+    "monitors",
+    metadata,
+    Column("model", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("state", LargeBinary),
+    Column("n_reference", Integer, nullable=False),
+    Column("after_place", BigInteger, nullable=False),
+    Column("n_waiting", Integer, nullable=False),
+    Column("waiting_since", BigInteger),
+    Column("error", Text),
+)
+
+# The version of a model that decides in the shadow, and its decisions; without values, as `cases`.
+challengers = Table(
+    "challengers",
+    metadata,
+    Column("model", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("chosen_by", Text, nullable=False),
+    Column("chosen_at", BigInteger, nullable=False),
+    Column("after_place", BigInteger, nullable=False),
+)
+
+shadow_decisions = Table(
+    "shadow_decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("model", Text, nullable=False, index=True),
+    Column("label", Text, nullable=False),
+    Column("accepted", Boolean, nullable=False),
+)

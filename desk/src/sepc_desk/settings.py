@@ -74,6 +74,10 @@ class Settings:
     certificate_block: int = 500
     certificate_risk: float = 0.02
     certificate_confidence: float = 0.95
+    # Monitors: with how many first decisions of a version later ones are compared (no monitor, if 0), and the
+    # probability that there is no false alarm.
+    monitor_rows: int = 1_000
+    monitor_confidence: float = 0.95
     # Whether owners see the names of reviewers beside their figures.
     show_reviewer_names: bool = False
     language: str = "en"
@@ -98,7 +102,7 @@ class Settings:
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise SettingError(f"{name} is {getattr(self, name)}; it is a share from 0 to 1.")
-        for name in ("certificate_risk", "certificate_confidence"):
+        for name in ("certificate_risk", "certificate_confidence", "monitor_confidence"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must lie strictly between 0 and 1.")
         if self.language not in LANGUAGES:
@@ -181,6 +185,7 @@ _LEAST: dict[str, float] = {
     "review_seconds": 0,
     "lease_seconds": 1,
     "undo_seconds": 0,
+    "monitor_rows": 0,
     "certificate_block": FEWEST_IN_BLOCK,
 }
 

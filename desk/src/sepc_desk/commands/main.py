@@ -25,6 +25,8 @@ HOMES = {
     "retention": "erasing",
     "scrub": "erasing",
     "planted": "planting",
+    "plans": "owning",
+    "digest": "owning",
 }
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from sepc_desk.columns import Kind
 from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
+from sepc_desk.commands.tables import label_of, rows_of
 from sepc_desk.errors import SettingError
-from sepc_desk.models import Model, ModelFolder
+from sepc_desk.models import ModelFolder
 from sepc_desk.reviewing.planting import plant, remove_planted
 from sepc_desk.rows import typed_row
 
@@ -37,11 +33,11 @@ def add_planted(options: argparse.Namespace) -> int:
     """Add cases with known labels."""
     model = ModelFolder(settings_of(options).models).load(options.model)
     rows, labels = [], []
-    for i, given in enumerate(_rows(options.file, model)):
+    for i, given in enumerate(rows_of(options.file, model)):
         if options.label not in given:
             raise SettingError(f"Row {i} of {options.file} has no column {options.label!r}; name it with --label.")
         label = given.pop(options.label)
-        labels.append(_label(model, label))
+        labels.append(label_of(model, label))
         rows.append(typed_row(model.columns, given, i))
     with engine_for(options) as engine:
         n = plant(engine, model, rows, labels, caller())
@@ -55,35 +51,3 @@ def forget_planted(options: argparse.Namespace) -> int:
         n = remove_planted(engine, options.model)
     print(f"{n:,} planted cases of {options.model} are removed.")
     return 0
-
-
-def _rows(file: Path, model: Model) -> Iterator[dict[str, Any]]:
-    try:
-        with file.open(encoding="utf-8", newline="") as opened:
-            if file.suffix == ".csv":
-                numbers = {column.name for column in model.columns if column.kind is Kind.NUMBER}
-                for i, given in enumerate(csv.DictReader(opened)):
-                    yield {name: _cell(name, text, numbers, i) for name, text in given.items()}
-            else:
-                for line in opened:
-                    yield orjson.loads(line)
-    except OSError as error:
-        raise SettingError(f"{file} cannot be read: {error.strerror}.") from error
-    except orjson.JSONDecodeError as error:
-        raise SettingError(f"{file} is not CSV, and has a line that is not a JSON object: {error}.") from error
-
-
-def _cell(name: str, text: str, numbers: set[str], i: int) -> Any:
-    if text == "":
-        return None
-    if name not in numbers:
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise SettingError(f"Column {name!r} holds numbers, and row {i} has {text[:60]!r}.") from None
-
-
-def _label(model: Model, label: Any) -> Any:
-    """A label of a file as the model has it; CSV holds text only."""
-    return next((own for own in model.classes if label in (own, str(own))), label)

@@ -10,7 +10,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.rendering import html
 from sepc_desk.pages.visits import Preferences, keep_preferences, page_router, visit
-from sepc_desk.service.identity import AUDIT, REVIEW
+from sepc_desk.service.identity import AUDIT, OWN, REVIEW
 from sepc_desk.settings import LANGUAGES
 
 router = page_router()
@@ -26,6 +26,8 @@ async def home(request: Request) -> Response:
     here = await visit(request)
     if here.models(REVIEW):
         return RedirectResponse("/review", 303)
+    if here.models(OWN):
+        return RedirectResponse("/models", 303)
     if here.models(AUDIT):
         return RedirectResponse("/audit", 303)
     return RedirectResponse("/oversight", 303)

@@ -21,7 +21,7 @@ from sepc_desk.reviewing.leasing import Reader
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
-from sepc_desk.service.identity import AUDIT, DECIDE, LIST_CASES, REVIEW, Identity
+from sepc_desk.service.identity import AUDIT, DECIDE, LIST_CASES, OWN, REVIEW, Identity
 from sepc_desk.service.limits import read_body
 from sepc_desk.settings import LANGUAGES
 
@@ -77,7 +77,7 @@ class Visit:
             "csrf": self.csrf,
             "person": self.identity.caller.partition(":")[2],
             "may_review": bool(self.models(REVIEW)),
-            "may_own": bool(self.models(frozenset({"owner"}))),
+            "may_own": bool(self.models(OWN)),
             "may_audit": bool(self.models(AUDIT)),
             "has_session": self.identity.is_session,
             "has_shortcuts": self.preferences.has_shortcuts,

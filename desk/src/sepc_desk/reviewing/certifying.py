@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sepc.lifecycle import Certificate, Review, ReviewQueue
+from sepc.lifecycle import Certificate, Plan, Review, ReviewQueue
 from sqlalchemy import Connection, Engine, Row, select, update
 
 from sepc_desk.models import Model
@@ -118,8 +118,34 @@ def _label(own: Row[Any], said: Any, model: Model) -> Any:
     return next(label for label in model.classes if label != said)
 
 
-def certificate(connection: Connection, model: Model) -> Certificate | None:
+@dataclass(frozen=True)
+class Proof:
+    """What the answers about a version of a model have proved, and what they still lack.
+
+    Attributes
+    ----------
+    certificate : Certificate
+    plan : Plan or None
+        What the answers to the newest open draw should prove, and about how many more that takes; None if no draw is
+        open.
+    """
+
+    certificate: Certificate
+    plan: Plan | None
+
+
+def proof(connection: Connection, model: Model) -> Proof | None:
     """What the answers about a version of a model have proved; None before the first draw."""
     is_own = (review_queues.c.model == model.name, review_queues.c.digest == model.digest)
     state = connection.execute(select(review_queues.c.state).where(*is_own)).scalar()
-    return None if state is None else ReviewQueue.from_bytes(bytes(state), model.estimator).certificate()
+    if state is None:
+        return None
+    queue = ReviewQueue.from_bytes(bytes(state), model.estimator)
+    newest = max(queue.reviews_, default=None)
+    return Proof(queue.certificate(), None if newest is None else queue.reviews_[newest].plan)
+
+
+def certificate(connection: Connection, model: Model) -> Certificate | None:
+    """The certificate of a version of a model; None before the first draw."""
+    found = proof(connection, model)
+    return None if found is None else found.certificate

@@ -9,14 +9,15 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Purpose as DrawnFor
-from sqlalchemy import Connection, Engine, Row, insert, select, update
+from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
+from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.certifying import QueueRow, draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, only_one, writing
-from sepc_desk.schema import cases, contexts, entries, readings, review_progress, review_queues
+from sepc_desk.schema import cases, contexts, entries, monitors, readings, review_progress, review_queues
 from sepc_desk.settings import Settings
 
 LOCK = 7365706366
@@ -85,14 +86,28 @@ class _Enrolment:
         self._digests: dict[str, str] = {}
 
     def run(self, found: Sequence[Row[Any]]) -> None:
-        """Let refused decisions wait for a reader, and count accepted ones."""
+        """Let refused decisions wait for a reader, and count accepted ones; monitors wait for all of them."""
         self.add([(own, Purpose.REFUSED, {}) for own in found if not own.accepted])
-        accepted: dict[tuple[str, str], list[int]] = {}
+        by_version: dict[tuple[str, str], list[Row[Any]]] = {}
         for own in found:
-            if own.accepted and own.context is not None:
-                accepted.setdefault((own.model, self.digest(own.context)), []).append(own.place)
-        for (model, digest), places in accepted.items():
-            self._count(model, digest, len(places), places[0])
+            if own.context is not None:
+                by_version.setdefault((own.model, self.digest(own.context)), []).append(own)
+        for (model, digest), decided in by_version.items():
+            accepted = [own.place for own in decided if own.accepted]
+            if accepted:
+                self._count(model, digest, len(accepted), accepted[0])
+            self._count_for_monitor(model, digest, decided)
+
+    def _count_for_monitor(self, model: str, digest: str, decided: Sequence[Row[Any]]) -> None:
+        n, since = len(decided), decided[0].at
+        own = (monitors.c.model == model, monitors.c.digest == digest)
+        more = {
+            "n_waiting": monitors.c.n_waiting + n,
+            "waiting_since": func.coalesce(monitors.c.waiting_since, since),
+        }
+        if self.connection.execute(update(monitors).where(*own).values(**more)).rowcount == 0:
+            new = {"model": model, "digest": digest, "n_reference": 0, "after_place": decided[0].place - 1}
+            self.connection.execute(insert(monitors).values(**new, n_waiting=n, waiting_since=since))
 
     def _count(self, model: str, digest: str, n: int, first: int) -> None:
         own = (review_queues.c.model == model, review_queues.c.digest == digest)
@@ -114,7 +129,7 @@ class _Enrolment:
 
     def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
         e = entries.c
-        theirs = [context for context, digest in self._contexts(own.model).items() if digest == own.digest]
+        theirs = contexts_of(self.connection, own.model, own.digest)
         accepted = (e.kind == EntryKind.DECISION, e.accepted.is_(True), e.model == own.model, e.context.in_(theirs))
         some = select(entries).where(*accepted, e.place > own.after_place, e.place <= last)
         block = self.connection.execute(some.order_by(e.place).limit(size)).all()
@@ -183,15 +198,6 @@ class _Enrolment:
             content = self.connection.execute(select(contexts.c.content).where(contexts.c.digest == context))
             self._digests[context] = orjson.loads(content.scalar_one())["model"]["digest"]
         return self._digests[context]
-
-    def _contexts(self, model: str) -> dict[str, str]:
-        """The contexts of a model, with the digests of its versions."""
-        found = {}
-        for own in self.connection.execute(select(contexts)).all():
-            node = orjson.loads(own.content)["model"]
-            if node["name"] == model:
-                found[own.digest] = node["digest"]
-        return found
 
 
 def _purpose(why: int) -> Purpose:

@@ -38,9 +38,13 @@ class Settled:
     decided_at: int
 
 
-def feedback(connection: Connection, model: str, most: int | None = None) -> list[Settled]:
-    """The settled cases of a model whose values are still there, the newest first."""
-    settled = (cases.c.model == model, cases.c.state == CaseState.SETTLED, cases.c.label.is_not(None))
+def feedback(
+    connection: Connection, model: str, most: int | None = None, *, digest: str | None = None
+) -> list[Settled]:
+    """The settled cases of a model whose values are still there, the newest first; with `digest`, of one version."""
+    settled = [cases.c.model == model, cases.c.state == CaseState.SETTLED, cases.c.label.is_not(None)]
+    if digest is not None:
+        settled.append(cases.c.digest == digest)
     known = (
         select(cases, entries.c.private)
         .join(entries, entries.c.id == cases.c.id)

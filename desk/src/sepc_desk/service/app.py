@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import sepc_desk
-from sepc_desk.pages import audit, home, oversight, review, what_if
+from sepc_desk.pages import audit, changes, home, oversight, owner, review, what_if
 from sepc_desk.service import cases, decide, inference, operations
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.logs import log_as_json
@@ -24,7 +24,7 @@ from sepc_desk.service.shortcut import Shortcut
 from sepc_desk.settings import Settings, load_settings
 
 PARTS = (decide, inference, cases, operations)
-PAGES = (home, review, what_if, oversight, audit)
+PAGES = (home, review, what_if, oversight, owner, changes, audit)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

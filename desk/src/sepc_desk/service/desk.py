@@ -19,6 +19,7 @@ from sepc_desk.database import check_durable, engine_of
 from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.making import Workshop
 from sepc_desk.service.access import Gate, KeyRing
 from sepc_desk.service.grouping import Grouper
 from sepc_desk.service.limits import Buffers, read_body
@@ -53,6 +54,9 @@ class Desk:
         self.prober = ThreadPoolExecutor(1, "probe")
         self.n_searching = 0
         self.reviews = Reviews(self.engine, self.folder, settings)
+        self.workshop = Workshop(self.engine, self.folder, self.reviews.version)
+        # Audits and repairs take seconds to minutes; one at a time.
+        self.worker = ThreadPoolExecutor(1, "change")
         self._probe: asyncio.Future[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.grouper: Grouper
@@ -92,7 +96,7 @@ class Desk:
             self._watcher.cancel()
         self.reviews.stop()
         await self.grouper.stop()
-        for pool in (self.searcher, self.prober):
+        for pool in (self.searcher, self.prober, self.worker):
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.dispose()
         log.info("stopped")
@@ -105,9 +109,10 @@ class Desk:
             await self.gate.ring.refresh()
             ticks += 1
             if ticks % 2 == 0:
-                await self._reload()
+                await self.reload()
 
-    async def _reload(self) -> None:
+    async def reload(self) -> None:
+        """Load models again if their folder has changed."""
         loop = asyncio.get_running_loop()
         try:
             if await loop.run_in_executor(None, self.folder.stamp) != self._stamp:

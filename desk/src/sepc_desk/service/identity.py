@@ -16,6 +16,7 @@ ERASE = frozenset({"owner"})
 SEE_METRICS = frozenset({"monitor", "owner", "auditor"})
 REVIEW = frozenset({"reviewer"})
 AUDIT = frozenset({"auditor"})
+OWN = frozenset({"owner"})
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from sepc_desk.errors import ModelFolderError
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.shadowing import decide_in_shadow
+from sepc_desk.owning.watching import watch
 from sepc_desk.reviewing.certifying import count_answers
 from sepc_desk.reviewing.enrolling import enrol
 from sepc_desk.reviewing.settling import settle
@@ -62,10 +64,11 @@ class Reviews:
                 log.exception("reviews failed", extra={"error": type(error).__name__})
 
     def step(self) -> int:
-        """Read on in the log, make answers final and count them; returns how many entries were read."""
+        """Read on in the log for cases, monitors and challengers, and make answers final; returns how much was read."""
         settle(self.engine, self.settings.undo_seconds)
         count_answers(self.engine, self.version)
-        return enrol(self.engine, self.settings, self.version)
+        n = watch(self.engine, self.settings, self.version) + decide_in_shadow(self.engine, self.version)
+        return n + enrol(self.engine, self.settings, self.version)
 
     async def do(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a function that waits for the database in a thread."""

@@ -1,0 +1,1 @@
+"""What owners of a model see and do: figures, alarms, challengers, and changes that two people agree on."""
