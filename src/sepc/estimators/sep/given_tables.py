@@ -20,6 +20,7 @@ from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
@@ -27,6 +28,7 @@ from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.looking.totals import warn_of_totals
 from sepc.model.seen_rows import given_columns
+from sepc.model.standalone import Standalone
 from sepc.points.missing_labels import refuse_missing_labels
 from sepc.points.row_digest import digest_of_rows
 
@@ -53,7 +55,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
         warn_of_misspellings(labels, counts)
-        return training
+        return replace(training, alone=_standalone(training.columns, training.labels, settings))
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
@@ -75,9 +77,14 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
 def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
     classes, which = np.unique(labels, return_inverse=True)
+    alone = _standalone(columns, classes, settings)
     digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
     training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
-    return replace(training, digest=digest)
+    return replace(training, digest=digest, alone=alone)
+
+
+def _standalone(columns: GivenColumns, labels: NDArray[Any], settings: FitSettings) -> Standalone | None:
+    return standalone_of(columns, labels, settings.monotone, settings.monotone_for, settings.features_alone)
 
 
 def _numbers(
