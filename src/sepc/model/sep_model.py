@@ -152,11 +152,14 @@ class SEPModel(ShownAsCard):
         step = max(1, BLOCK_ENTRIES // self.centers.shape[1] ** 2)
         try:
             with np.errstate(all="ignore"):
-                shift, scale = self.shift[self.placed], self.scale[self.placed]
-                places = (shift + scale * places for places in (self.centers, self.isolated))
+                places = (self.in_own_units(places) for places in (self.centers, self.isolated))
                 roots = (self.roots[start : start + step] for start in range(0, self.n_ellipsoids, step))
                 finite = all(np.isfinite(values).all() for values in places)
-                return finite and all(_are_valid(some, scale) for some in roots) and bool(np.isfinite(self.reach))
+                return (
+                    finite
+                    and all(_are_valid(some, self.scale[self.placed]) for some in roots)
+                    and bool(np.isfinite(self.reach))
+                )
         except (ZeroDivisionError, np.linalg.LinAlgError):
             return False
 
@@ -251,6 +254,10 @@ class SEPModel(ShownAsCard):
         standardized = self.standardize(rows)
         return standardized if self.alone is None else np.ascontiguousarray(standardized[:, self.placed])
 
+    def in_own_units(self, places: FloatArray) -> FloatArray:
+        """Standardised places of g features in the user's own units."""
+        return np.asarray(self.shift[self.placed] + self.scale[self.placed] * places)
+
     def with_alone(self, places: FloatArray) -> FloatArray:
         """Standardised places of shape (n, g), with the mean of all training rows in every standalone feature."""
         if self.alone is None:
@@ -299,16 +306,15 @@ class SEPModel(ShownAsCard):
 
     def ellipsoid(self, k: int) -> Ellipsoid:
         """Ellipsoid `k`, in the user's own features, without standalone ones."""
-        shift, scale = self.shift[self.placed], self.scale[self.placed]
         with np.errstate(over="ignore"):
-            root = self.roots[k] / scale
+            root = self.roots[k] / self.scale[self.placed]
         if not np.isfinite(root).all():
             j = int(self.placed[int(np.isfinite(root).all(axis=0).argmin())])
             raise ValueError(
                 f"Feature {self.feature_names[j]!r} varies so little that double precision cannot hold an ellipsoid "
                 "in its units. Multiply it by a constant first."
             )
-        return Ellipsoid(shift + scale * self.centers[k], root)
+        return Ellipsoid(self.in_own_units(self.centers[k]), root)
 
     def check_units(self) -> None:
         """Raise if double precision cannot hold an ellipsoid in the units of a feature."""
@@ -355,7 +361,7 @@ def even_variance(squares: Squares, n_features: int) -> Squares:
 
 def mean_square_distance(model: SEPModel) -> float:
     """The mean squared distance of the training rows from their mean, estimated from ellipsoids and isolated rows."""
-    places, held, mean = _places(model)
+    places, held, mean = weighed_places(model)
     squared = np.sum((places - mean) ** 2, axis=1)
     d = places.shape[1]
     step = max(1, BLOCK_ENTRIES // d**2)
@@ -365,33 +371,7 @@ def mean_square_distance(model: SEPModel) -> float:
     return float(np.average(squared, weights=held))
 
 
-def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of every standardised placed feature, estimated likewise; each of shape (g,)."""
-    places, held, mean = _places(model)
-    squared = (places - mean) ** 2
-    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
-    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
-    return mean, np.sqrt(np.average(squared, axis=0, weights=held))
-
-
-def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the standardised placed features, estimated likewise; of shapes (g,) and (g, g).
-
-    A place without rows, as after a repair, counts as one row, since it is still plotted.
-    """
-    places = np.concatenate([model.centers, model.isolated])
-    held = np.maximum(model.place_rows, 1).astype(np.float64)
-    held /= held.sum()
-    mean = held @ places
-    moved = places - mean
-    covariance = (held[:, None] * moved).T @ moved
-    for weight, root in zip(held, model.roots, strict=False):
-        axes = np.linalg.inv(root)
-        covariance += even_variance(weight, len(mean)) * (axes @ axes.T)
-    return mean, covariance
-
-
-def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
+def weighed_places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
     """Centers and isolated rows, the number of training rows at each, and the mean of the former by the latter."""
     places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)
