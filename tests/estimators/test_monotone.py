@@ -289,7 +289,7 @@ def test_columns_left_out_cannot_be_monotone():
 def test_proofs_follow_edits():
     model = fitted()
     assert [proof.holds for proof in model.proofs()] == [True, True]
-    bent = model.edited(Edit.shift("income", 0.5, by=-2.0, label=1), who="A. Wu", why="a test")
+    bent = model.edited(Edit.shift("income", 0.5, by=-2.0, label=1), author="A. Wu", reason="a test", date="2026-05-04")
     assert [proof.holds for proof in bent.proofs()] == [False, True]
     assert "No longer proved, after an edit" in str(bent.proofs())
 
@@ -297,3 +297,21 @@ def test_proofs_follow_edits():
 def test_samples_are_refused_for_standalone_features():
     with pytest.raises(ValueError, match="standalone features have no part in: 'income' and 'debt'"):
         fitted().sample(3, 1)
+
+
+def test_recourse_may_change_standalone_features():
+    model = fitted()
+    rows = pairs(12, "income", with_gaps=False, n=200)[0].assign(income=-1.0, debt=1.0)
+    rows = rows[rows.home.notna()]
+    decisions = model.decide(rows)
+    i = int(np.flatnonzero((decisions.label == 0) & (decisions.gauge < 1.0))[0])
+    found = sepc.recourse(model, rows.iloc[[i]], to=1, min_trust=0.6)
+    (answer,) = found.answers
+    best = model.decide(answer.row)
+    assert best.label[0] == 1
+    assert best.trust[0] >= 0.6
+    assert found.bound <= answer.cost * (1.0 + 1e-9)
+    changes = {change.feature: change for change in answer.changes}
+    assert {"income", "debt"} & set(changes)
+    if "income" in changes:
+        assert changes["income"].after > changes["income"].before
