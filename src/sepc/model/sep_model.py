@@ -330,6 +330,8 @@ class SEPModel(ShownAsCard):
             ("trust", f"by {self.trust}"),
             ("size", f"{self.n_bytes:,} bytes"),
         )
+        if self.alone is not None:
+            facts = (*facts, ("standalone features", f"{len(self.alone.features):,}"))
         if self.edits is not None:
             facts = (*facts, ("edited", count_of_edits(self.edits.made)))
         classes = counted(len(self.classes), "class", "classes")

@@ -39,7 +39,7 @@ def standalone_of(
 ) -> Standalone | None:
     """The standalone features of a fit, and their directions; None if there are none."""
     directions = _directions(columns, monotone)
-    alone = dict.fromkeys((_position(columns, column, "features_alone") for column in features_alone or ()), 0)
+    alone = dict.fromkeys((position_of_column(columns, column, "features_alone") for column in features_alone or ()), 0)
     chosen = alone | directions
     if not chosen:
         return None
@@ -68,7 +68,7 @@ def _directions(columns: GivenColumns, monotone: Any) -> dict[int, int]:
     if monotone is None:
         return {}
     if isinstance(monotone, Mapping):
-        pairs = [(_position(columns, column, "monotone"), DIRECTIONS[to]) for column, to in monotone.items()]
+        pairs = [(position_of_column(columns, column, "monotone"), DIRECTIONS[to]) for column, to in monotone.items()]
     else:
         if len(monotone) != columns.n:
             raise ValueError(f"monotone has {len(monotone)} directions for {columns.n} columns; give one for each.")
@@ -76,7 +76,7 @@ def _directions(columns: GivenColumns, monotone: Any) -> dict[int, int]:
     return {position: direction for position, direction in pairs if direction != 0}
 
 
-def _position(columns: GivenColumns, column: Any, parameter: str) -> int:
+def position_of_column(columns: GivenColumns, column: Any, parameter: str) -> int:
     """The position of a column, given its name or position."""
     names = _names(columns)
     if isinstance(column, str):

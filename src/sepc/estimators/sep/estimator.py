@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
+from sepc.estimators.sep.best_columns import best_columns
 from sepc.estimators.sep.constraints import check_constraints
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import EditableModel
@@ -82,6 +84,9 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     features_alone : list of columns or None, default=None
         Columns that enter through a curve of their own, like those of `monotone`, but in no particular direction: they
         take no part in ellipsoids.
+    max_features : int or None, default=None
+        Use at most this many columns of a DataFrame: those on which a first fit to all of them relies most, and always
+        those that `monotone`, `features_alone` and `force_features` name. The others are left out.
     class_weight : "balanced", mapping of labels to weights or None, default=None
         Decide as if class frequencies differed from training: a class of weight 2 is twice as frequent relative to the
         others, and "balanced" makes all equally frequent. For a rare class whose rows must not be missed. The fit is
@@ -164,6 +169,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         monotone: Any = None,
         monotone_for: Any = None,
         features_alone: Collection[Any] | None = None,
+        max_features: int | None = None,
         class_weight: Any = None,
         published: bool = False,
         out_of_fold: bool = False,
@@ -183,6 +189,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.monotone = monotone
         self.monotone_for = monotone_for
         self.features_alone = features_alone
+        self.max_features = max_features
         self.class_weight = class_weight
         self.published = published
         self.out_of_fold = out_of_fold
@@ -219,6 +226,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """
         self.check_parameters()
         settings = self._settings()
+        if self.max_features is not None:
+            settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
         fit = self._fit_training(training, settings)
         if hasattr(self, "out_of_fold_"):
@@ -264,6 +273,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             monotone=self.monotone,
             monotone_for=self.monotone_for,
             features_alone=self.features_alone,
+            kept=None,
             published=self.published,
             out_of_fold=self.out_of_fold,
             n_jobs=self.n_jobs,
@@ -360,6 +370,11 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
         check_class_weight(self.class_weight)
         check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
+        is_number = isinstance(self.max_features, Integral) and not isinstance(self.max_features, bool)
+        if self.max_features is not None and not (is_number and self.max_features >= 1):
+            raise ValueError(f"max_features is {self.max_features!r}; it must be a number of columns, or None for all.")
+        if self.max_features is not None and (self.published or self.trust != "weights"):
+            raise ValueError("max_features needs trust='weights': columns are compared by what they add to log-odds.")
         if self.out_of_fold and (self.published or self.trust != "weights"):
             raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
 

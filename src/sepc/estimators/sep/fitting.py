@@ -68,7 +68,7 @@ class FitSettings:
     """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
 
     `who` is the name of the classifier, for messages. `categorical` and `force_features` name columns of a table;
-    `monotone` and `features_alone` name columns or give their positions.
+    `monotone` and `features_alone` name columns or give their positions. `kept` are the columns to use; None for all.
     """
 
     who: str
@@ -83,6 +83,7 @@ class FitSettings:
     monotone: Any
     monotone_for: Any
     features_alone: Any
+    kept: Collection[str] | None
     published: bool
     out_of_fold: bool
     n_jobs: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -14,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import read_columns
+from sepc.columns.kinds import Column, Kind, read_columns
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
@@ -98,6 +99,7 @@ def _numbers(
         check_consistent_length(X, labels)
         kinds, values = read_columns(X, settings.categorical, settings.force_features)
         warn_of_totals(last_cells(X), values)
+        given, kinds = kinds, _keep(kinds, settings.kept)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
                 values, labels = (
@@ -107,7 +109,7 @@ def _numbers(
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
             preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
-            warn_of_columns(kinds, stacklevel=5)
+            warn_of_columns(given, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=5)
     elif settings.categorical or settings.force_features:
@@ -124,6 +126,19 @@ def _numbers(
     if copies is not None:
         rows, labels = rows[copies.positions], labels[copies.positions]
     return rows, labels, GivenColumns(rows.shape[1], names)
+
+
+def _keep(columns: tuple[Column, ...], kept: Collection[str] | None) -> tuple[Column, ...]:
+    """The columns, with those that are not kept left out."""
+    if kept is None:
+        return columns
+    why = f"not among the {len(kept)} that matter most"
+    return tuple(
+        column
+        if column.name in kept or column.kind is Kind.LEFT_OUT
+        else replace(column, kind=Kind.LEFT_OUT, why=why, written=None)
+        for column in columns
+    )
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:

@@ -21,7 +21,7 @@ from sepc.model.training_summary import FeatureDisplay
 from sepc.plain_values import plain
 
 # Parameters that files of earlier versions lack; a file has them only if they are used.
-LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone")
+LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone", "max_features")
 
 
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
