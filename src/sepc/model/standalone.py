@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sepc._typing import IntArray
 from sepc.records import ints, record, whole
@@ -38,7 +42,9 @@ class Standalone:
             return "has no standalone features, or some that are repeated or not in order"
         return None
 
-    @property
-    def monotone(self) -> IntArray:
-        """The features whose curves have a direction."""
-        return np.asarray(self.features[self.directions != 0])
+    def among(self, all_labels: NDArray[Any], labels: NDArray[Any]) -> Standalone:
+        """The same for a model of some of the classes; without the class of directions, all curves are free."""
+        at = np.flatnonzero(labels == all_labels[self.towards])
+        if len(at):
+            return replace(self, towards=int(at[0]))
+        return replace(self, towards=0, directions=np.zeros_like(self.directions))

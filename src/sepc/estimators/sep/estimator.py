@@ -254,7 +254,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.check_parameters()
         settings, names = self._settings(), getattr(other, "feature_names_in_", None)
         columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
-        self._fit_training(complete(rows, labels, columns, settings), settings)
+        alone = other.model_.alone
+        if alone is not None:
+            alone = alone.among(other.classes_, np.unique(labels))
+        self._fit_training(complete(rows, labels, columns, settings, alone), settings)
         return self
 
     def _settings(self) -> FitSettings:

@@ -27,7 +27,6 @@ from sepc.model.provenance import Provenance
 from sepc.model.seen_rows import given_columns
 from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable, StackedSignatures
-from sepc.model.standalone import Standalone
 from sepc.partition.separate import Settings
 from sepc.partition.sequence import Round
 from sepc.points.in_memory import ArrayPoints
@@ -234,19 +233,9 @@ class _Common:
             slack=BOUNDARY_SLACK,
             trust=self.settings.trust,
             published=self.settings.published,
-            alone=self._alone_in(labels),
+            alone=None if self.training.alone is None else self.training.alone.among(self.training.labels, labels),
         )
         return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
-
-    def _alone_in(self, labels: NDArray[Any]) -> Standalone | None:
-        """The standalone features of a model of some of the classes; without the class of directions, all are free."""
-        alone = self.training.alone
-        if alone is None or len(labels) == len(self.training.labels):
-            return alone
-        at = np.flatnonzero(labels == self.training.labels[alone.towards])
-        if len(at):
-            return replace(alone, towards=int(at[0]))
-        return replace(alone, towards=0, directions=np.zeros_like(alone.directions))
 
     def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
         return Weighing.of(model, samples, self.category_columns, self.training.weight_scale)

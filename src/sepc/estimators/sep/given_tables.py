@@ -70,15 +70,17 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
     warn_of_misspellings(*counted_labels(labels))
-    training = complete(rows, labels, columns, settings)
+    alone = _standalone(columns, np.unique(labels), settings)
+    training = complete(rows, labels, columns, settings, alone)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, weight_scale=unit, table=TableRows(rows, labels, positions, n_table))
 
 
-def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
+def complete(
+    rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings, alone: Standalone | None
+) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
     classes, which = np.unique(labels, return_inverse=True)
-    alone = _standalone(columns, classes, settings)
     digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
     training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
     return replace(training, digest=digest, alone=alone)
