@@ -16,6 +16,8 @@ from sepc.kernels._columns import Columns, Floats, Indices
 # A factor is recomputed if the last direction took more iterations than this, about what a factor costs (5 to 20
 # iterations, for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature changed.
 PATIENCE, MOVED = 8, 0.3
+# A factor is kept as long as no more than this many other columns are fixed: each costs about an iteration.
+OTHERS = 15
 # Rows that a factor for one of several scores may leave out: those of least curvature, up to this share of the total,
 # and as long as the trace of what they would add is at most this many times the penalty. Half to three quarters of the
 # rows can go, at the cost of one more iteration in 14.
@@ -67,8 +69,8 @@ class Linear:
         """The Gram matrix of the rows, without the columns that are fixed."""
         if is_fixed is None or not is_fixed.any():
             return self.gram
-        array = self.columns.to_array()[:, ~is_fixed]
-        return np.asarray(array @ array.T)
+        left_out = self.columns.to_array()[:, is_fixed]
+        return np.asarray(self.gram - left_out @ left_out.T)
 
 
 class Subspace(Protocol):
@@ -138,7 +140,7 @@ class Directions:
                 self.factor = _Factor(self, curvature.rows.mean(axis=0, keepdims=True), is_fixed)
             elif self.n_last > PATIENCE and self.moved > MOVED:
                 self.factor, self.moved = _Factor(self, curvature.rows, is_fixed), 0.0
-            elif is_fixed is not None:
+            elif is_fixed is not None and self.factor.n_others(is_fixed) > (0 if self.n_last > PATIENCE else OTHERS):
                 self.factor.fix(is_fixed)
         except LinAlgError:
             return False
@@ -200,11 +202,14 @@ class _Factor:
             self.products = [inner.columns.gram(*pair) for pair in zip(self.parts, self.weights, strict=True)]
         self._factor()
 
+    def n_others(self, is_fixed: BoolArray) -> int:
+        """How many columns are fixed that were not, or the other way round."""
+        return len(is_fixed) if self.is_fixed is None else int((is_fixed != self.is_fixed).sum())
+
     def fix(self, is_fixed: BoolArray) -> None:
         """Leave out other columns than before."""
-        if self.is_fixed is None or not np.array_equal(is_fixed, self.is_fixed):
-            self.is_fixed = is_fixed
-            self._factor()
+        self.is_fixed = is_fixed
+        self._factor()
 
     def _factor(self) -> None:
         build = self._of_rows if self.inner.linear.is_wide else self._of_columns
