@@ -238,15 +238,18 @@ class _Factor:
         return np.stack([_solve(factor, side) for factor, side in zip(factors, sides, strict=True)])
 
     def _by_rows(self, residual: Floats) -> Floats:
-        moves = self.inner.columns.scores(residual)
+        moves = self.inner.columns.scores(self._without_fixed(residual))
         back = np.zeros_like(moves)
         for k, move in enumerate(moves):
             which = min(k, len(self.factors) - 1)
             part = self.parts[which]
             roots = np.sqrt(self.rows[which, part])
             back[k, part] = roots * _solve(self.factors[which], roots * move[part])
-        solution: Floats = residual - self.inner.columns.sums(back)
+        solution: Floats = residual - self._without_fixed(self.inner.columns.sums(back))
         return solution
+
+    def _without_fixed(self, coefficients: Floats) -> Floats:
+        return coefficients if self.is_fixed is None else np.where(self.is_fixed, 0.0, coefficients)
 
 
 def remove_common(directions: Floats) -> Floats:
