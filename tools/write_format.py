@@ -88,8 +88,9 @@ def type_of(declaration: Any, is_optional: bool) -> str:
             return "label, category or number, or null"
         case Parts(kind):
             return f"list of parts: `{kind.__name__}`"
-        case Part(kind, has_node=has_node):
-            return f"part{' of arrays alone' * (not has_node)}: `{kind.__name__}`{', or null' * is_optional}"
+        case Part(kind, has_node=has_node, may_lack=may_lack):
+            without = ", or absent" if may_lack else ", or null" if is_optional else ""
+            return f"part{' of arrays alone' * (not has_node)}: `{kind.__name__}`{without}"
     raise TypeError(declaration)
 
 

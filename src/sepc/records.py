@@ -128,11 +128,14 @@ class Part:
         Whether its fields are stored among those of the record it belongs to.
     has_node : bool
         Whether it has a JSON node of its own; a record that holds only arrays needs none.
+    may_lack : bool
+        Whether a file has nothing for it if it is None, instead of null.
     """
 
     kind: type[Any]
     is_inline: bool = False
     has_node: bool = True
+    may_lack: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,9 +218,16 @@ def simple() -> Any:
     return _declare(Simple())
 
 
-def part(kind: type[Any], *, is_inline: bool = False, has_node: bool = True, default: Any = MISSING) -> Any:
-    """Another record; if absent, the field has its default."""
-    return _declare(Part(kind, is_inline, has_node), default=default)
+def part(
+    kind: type[Any],
+    *,
+    is_inline: bool = False,
+    has_node: bool = True,
+    default: Any = MISSING,
+    may_lack: bool = False,
+) -> Any:
+    """Another record; if absent, the field has its default. With `may_lack`, None leaves no trace in a file."""
+    return _declare(Part(kind, is_inline, has_node, may_lack), default=default)
 
 
 def parts(kind: type[Any], *, name: str = "", default: Any = MISSING, may_lack: bool = False) -> Any:

@@ -20,6 +20,7 @@ from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.overlaps import Overlap
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.suspects import Suspects
+from sepc.model.proofs import Proof, Proofs
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms
@@ -43,6 +44,8 @@ __all__ = [
     "Letter",
     "ModelHistory",
     "Overlap",
+    "Proof",
+    "Proofs",
     "Provenance",
     "Regions",
     "RepairedDecision",

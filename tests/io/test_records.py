@@ -41,6 +41,7 @@ from sepc.model.edits import Edit, Edits
 from sepc.model.imputation_mixture import ImputationMixture
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel
+from sepc.model.standalone import Standalone
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.weights import Weights
 from sepc.records import (
@@ -102,7 +103,7 @@ def examples():
     """A record of every kind that files hold, with what it is read with: sizes, and fields that files do not hold."""
     iris = classifier()
     model = iris.model_
-    sizes = {"C": 3, "d": 4, "K": model.n_ellipsoids, "J": len(model.isolated)}
+    sizes = {"C": 3, "d": 4, "g": 4, "K": model.n_ellipsoids, "J": len(model.isolated)}
     groups = selective("groups")
     repaired = RepairedClassifier.of(iris, {0: iris}, (Change(0, "here", 5, 4, 3, 1, 0.02, 2, True),), False)
     trusted = TrustedClassifier(SEPClassifier(trust="counts"), cv=2).fit(*MOONS)
@@ -116,6 +117,7 @@ def examples():
     return {
         SEPModel: (model, {}, {"displays": model.usual.displays}),
         Weights: (model.weights, sizes, {}),
+        Standalone: (Standalone(np.array([1, 3]), np.array([-1, 0]), 2), sizes, {}),
         Edit: (shift, {}, {}),
         Edits: (Edits((shift,), model.weights, np.array([1]), np.array([0.5])), sizes, {}),
         TrainingSummary: (model.usual, sizes, {"displays": model.usual.displays}),
@@ -154,6 +156,7 @@ def examples():
 KINDS = [
     SEPModel,
     Weights,
+    Standalone,
     Edit,
     Edits,
     TrainingSummary,

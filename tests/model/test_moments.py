@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 
 from sepc import SEPClassifier
-from sepc.model.sep_model import even_variance, mean_and_covariance, mean_and_deviation, mean_square_distance
+from sepc.model.place_moments import mean_and_covariance, mean_and_deviation
+from sepc.model.sep_model import even_variance, mean_square_distance
 from sepc.shapes.ellipsoid import Ellipsoid
 
 

@@ -23,6 +23,7 @@ from sepc.estimators.selective.lost_promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified.estimator import StratifiedClassifier
 from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, listed, shown
@@ -90,9 +91,10 @@ class Exported:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of the exported model must know: its edits, and that they cost it its promise."""
+        """What a reader of the exported model must know: its edits, that they cost it its promise, and its proofs."""
         edits = tuple(f"Edited: {edit}." for edit in edits_in(self.decider))
-        return (*edits, LOST) if self.is_lost else edits
+        proofs = tuple(map(str, proofs_of(self.decider.model_)))
+        return (*edits, LOST, *proofs) if self.is_lost else (*edits, *proofs)
 
     @cached_property
     def weights(self) -> Weights:

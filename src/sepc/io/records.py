@@ -54,6 +54,8 @@ def record_to_node(record: Any, writer: Writer) -> Node:
                 node[name] = simple_value(value)
             case Parts():
                 node[name] = [record_to_node(each, writer.under(f"{name}/{i}")) for i, each in enumerate(value)]
+            case Part(may_lack=True) if value is None:
+                pass
             case Part(has_node=False):
                 record_to_node(value, writer.under(name))
             case Part(is_inline=True):

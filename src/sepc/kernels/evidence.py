@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.special import softmax
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.kernels.softmax import Softmax, fit_softmax
 from sepc.kernels.stepped_columns import SteppedColumns
@@ -94,6 +94,8 @@ def learn_penalties(
     weights: FloatArray,
     tol: float = 0.1,
     max_rounds: int = 20,
+    signs: IntArray | None = None,
+    signs_for: int = 1,
 ) -> Penalties:
     """Learn a penalty for each group of columns of a multinomial logistic model.
 
@@ -114,6 +116,8 @@ def learn_penalties(
         Converged once another round would change effective numbers by at most this share of their sum.
     max_rounds : int, default=20
         The largest number of rounds.
+    signs, signs_for
+        Columns whose weights have a given sign, as in `fit_softmax`. Weights at their bound do not count.
 
     Returns
     -------
@@ -138,10 +142,21 @@ def learn_penalties(
         roots = np.sqrt(penalties)[groups]
         scaled = columns.scale_columns(1.0 / roots)
         start = None if fit is None else replace(fit, coefficients=fit.coefficients * roots[:, np.newaxis])
-        fit = fit_softmax(scaled, which, n_classes, penalty=1.0, weights=weights, tol=ROUND_TOL, start=start)
-        n_effective = _n_effective(scaled, fit, examined, weights, groups, len(pools))
+        fit = fit_softmax(
+            scaled,
+            which,
+            n_classes,
+            penalty=1.0,
+            weights=weights,
+            tol=ROUND_TOL,
+            start=start,
+            signs=signs,
+            signs_for=signs_for,
+        )
+        effective = _n_effective(scaled, fit, examined, weights, signs, signs_for)
+        n_effective = np.bincount(groups, effective, minlength=len(pools)).astype(np.float64)
         fit = replace(fit, coefficients=fit.coefficients / roots[:, np.newaxis])
-        squares = np.bincount(groups, _squares(fit, examined), minlength=len(pools)).astype(np.float64)
+        squares = np.bincount(groups, _squares(fit, examined, signs), minlength=len(pools)).astype(np.float64)
         wanted, pooled = _next_penalties(penalties, pooled, n_effective, squares, pools, prior)
         moves = np.log(_clip_to_limits(wanted) / penalties)
         change = float(n_effective @ np.abs(moves) / max(n_effective.sum(), FEWEST_EFFECTIVE))
@@ -165,12 +180,18 @@ def _classes_examined(which: IntArray, n_classes: int) -> IntArray:
     return np.sort(by_size[np.linspace(0, n_classes - 1, min(n_classes, MOST_CLASSES)).round().astype(np.int64)])
 
 
-def _squares(fit: Softmax, examined: IntArray) -> FloatArray:
-    """Squares of each column's weights, summed over some classes; for two classes, those of their difference."""
+def _squares(fit: Softmax, examined: IntArray, signs: IntArray | None) -> FloatArray:
+    """Squares of each column's weights, summed over some classes; for two classes, those of their difference.
+
+    With more classes, a signed column has a single weight, which counts once.
+    """
     coefficients = fit.coefficients[:, examined]
     if fit.coefficients.shape[1] == 2:
         coefficients = 2.0 * coefficients
-    return np.asarray((coefficients**2).sum(axis=1))
+    squares = (coefficients**2).sum(axis=1)
+    if signs is not None and fit.coefficients.shape[1] > 2:
+        squares = np.where(signs != 0, (fit.coefficients**2).sum(axis=1), squares)
+    return np.asarray(squares)
 
 
 def _next_penalties(
@@ -198,20 +219,32 @@ def _prior_strength(penalties: FloatArray, around: FloatArray | float) -> FloatA
 
 
 def _n_effective(
-    columns: SteppedColumns, fit: Softmax, examined: IntArray, weights: FloatArray, groups: IntArray, n_groups: int
+    columns: SteppedColumns,
+    fit: Softmax,
+    examined: IntArray,
+    weights: FloatArray,
+    signs: IntArray | None,
+    signs_for: int,
 ) -> FloatArray:
-    """The effective number of weights of each group, if the penalty of every column is one."""
-    p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)[examined]
+    """The effective number of weights of each column, if the penalty of every column is one."""
+    p = softmax(fit.offsets[:, np.newaxis] + columns.scores(fit.coefficients.T), axis=0)
+    is_out = None if signs is None else (signs != 0) & (fit.coefficients[:, signs_for] == 0.0)
     total = np.zeros(columns.shape[1])
-    for curvature in weights * p * (1.0 - p):
-        total += effective_degrees(columns, curvature)
-    return np.bincount(groups, total, minlength=n_groups).astype(np.float64)
+    for curvature in weights * p[examined] * (1.0 - p[examined]):
+        total += effective_degrees(columns, curvature, is_out)
+    n_classes = len(fit.offsets)
+    if signs is not None and n_classes > 2:
+        # The weights of a signed column are one number times a vector of squared length (C - 1) / C.
+        of_class = weights * p[signs_for] * (1.0 - p[signs_for]) * (n_classes / (n_classes - 1))
+        total = np.where(signs != 0, effective_degrees(columns, of_class, is_out), total)
+    return total
 
 
-def effective_degrees(columns: SteppedColumns, curvature: FloatArray) -> FloatArray:
+def effective_degrees(columns: SteppedColumns, curvature: FloatArray, is_out: BoolArray | None = None) -> FloatArray:
     """Effective degrees of freedom of each column, from 0 to 1, with a free offset and penalties of one.
 
-    How far the rows determine its weight: one minus the diagonal of the inverse of the penalised Hessian.
+    How far the rows determine its weight: one minus the diagonal of the inverse of the penalised Hessian. Columns that
+    are out, such as those at a bound, have none.
     """
     n, P = columns.shape
     if not curvature.sum() > 0.0:
@@ -220,12 +253,16 @@ def effective_degrees(columns: SteppedColumns, curvature: FloatArray) -> FloatAr
     centred = columns.standardise(center, np.ones(P + 1))
     if n < P:
         array = centred.to_array()[:, :P] * np.sqrt(curvature)[:, np.newaxis]
+        if is_out is not None:
+            array[:, is_out] = 0.0
         products = array @ array.T
         products.flat[:: n + 1] += 1.0
         factor = np.linalg.cholesky(products)
         shares = solve_triangular(factor, array, lower=True, check_finite=False)
         return np.asarray(np.einsum("ij,ij->j", shares, shares))
     products = centred.gram(np.arange(n), curvature)[:P, :P]
+    if is_out is not None:
+        products[is_out], products[:, is_out] = 0.0, 0.0
     products.flat[:: P + 1] += 1.0
     factor, _ = lapack.dpotrf(np.asfortranarray(products), lower=1, overwrite_a=1)
     inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)

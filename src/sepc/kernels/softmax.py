@@ -11,8 +11,10 @@ from scipy.special import expit, log_softmax, softmax
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
+from sepc.kernels._bounded import Signed
 from sepc.kernels._columns import Columns, DenseColumns, Floats
-from sepc.kernels._newton import ConvexLoss, Curvature, Linear, minimise
+from sepc.kernels._directions import Curvature, Linear
+from sepc.kernels._newton import ConvexLoss, minimise
 from sepc.kernels.stepped_columns import SteppedColumns
 from sepc.kernels.threads import single_threaded
 
@@ -62,6 +64,8 @@ def fit_softmax(
     tol: float = 1e-9,
     max_rounds: int = 100,
     start: Softmax | None = None,
+    signs: ArrayLike | None = None,
+    signs_for: int = 1,
 ) -> Softmax:
     """Fit weights of features for each class, like scikit-learn's `LogisticRegression` with ``C = 1 / penalty``.
 
@@ -89,6 +93,12 @@ def fit_softmax(
         The largest number of Newton steps. 7 to 15 are usual.
     start : Softmax, default=None
         A warm start, such as the solution for a similar penalty; by default all weights start at zero.
+    signs : (P,) array of int, default=None
+        1 for a column that may only raise the log-odds of the class `signs_for` against every other class, -1 for one
+        that may only lower them, 0 for a free column. The coefficients of such a column are equal for all other
+        classes. All columns are free if None.
+    signs_for : int, default=1
+        The class that signs refer to.
 
     Returns
     -------
@@ -123,13 +133,16 @@ def fit_softmax(
         offsets = start.offsets + center @ start.coefficients
         first = np.concatenate([start.coefficients, offsets[np.newaxis]]).T
     first = first[1:] - first[0] if n_classes == 2 else first - first.mean(axis=0)
-    minimum = minimise(loss, linear, first / scale, tol=tol, max_rounds=max_rounds)
+    signed = None if signs is None else _signed(signs, signs_for, F.shape[1], n_classes)
+    first = first / scale if signed is None else signed.within(first / scale)
+    minimum = minimise(loss, linear, first, tol=tol, max_rounds=max_rounds, signed=signed)
     V = minimum.coefficients * scale
     V[:, -1] -= V[:, :-1] @ center
     V = np.concatenate([-V, V]) / 2 if n_classes == 2 else V - V.mean(axis=0)
     B, offsets = np.ascontiguousarray(V[:, :-1].T), V[:, -1].copy()
     # The binomial penalty in terms of both columns: (b / 2)^2 + (b / 2)^2 = b^2 / 2.
-    proof = _Proof(F, targets, w, 2 * penalty if n_classes == 2 else penalty, B, offsets)
+    of_classes = None if signed is None else Signed(np.asarray(signs, dtype=np.float64), _along(signs_for, n_classes))
+    proof = _Proof(F, targets, w, 2 * penalty if n_classes == 2 else penalty, B, offsets, of_classes)
     gap = proof.gap()
     converged = math.isfinite(gap) and (minimum.next_step <= tol or proof.is_at_rounding())
     return Softmax(B, offsets, gap, minimum.n_rounds, converged)
@@ -166,6 +179,30 @@ def _check(
             "Leave it out and renumber the others."
         )
     return F, classes.astype(np.int64, copy=False), w
+
+
+def _along(signs_for: int, n_classes: int) -> FloatArray:
+    """The direction of the scores in which a class gains on every other class alike."""
+    along = np.full(n_classes, -1.0 / n_classes)
+    along[signs_for] += 1.0
+    return along
+
+
+def _signed(signs: ArrayLike, signs_for: int, n_columns: int, n_classes: int) -> Signed | None:
+    """Signs of the columns and of the offset, for the scores that are solved for; None if all are free."""
+    given = np.asarray(signs, dtype=np.float64)
+    if given.shape != (n_columns,) or not np.isin(given, (-1.0, 0.0, 1.0)).all():
+        raise ValueError(f"signs must be -1, 0 or 1 for each of the {n_columns} columns.")
+    if not 0 <= signs_for < n_classes:
+        raise ValueError(f"signs_for is {signs_for}; it must be a class, from 0 to {n_classes - 1}.")
+    if not given.any():
+        return None
+    every = np.append(given, 0.0)
+    return (
+        Signed(every * (2 * signs_for - 1), np.ones(1))
+        if n_classes == 2
+        else Signed(every, _along(signs_for, n_classes))
+    )
 
 
 def _standardise(F: Columns, w: FloatArray, penalty: float) -> tuple[Linear, FloatArray, FloatArray]:
@@ -259,6 +296,7 @@ class _Proof:
     penalty: float
     coefficients: FloatArray
     offsets: FloatArray
+    signed: Signed | None = None
 
     def probabilities(self) -> FloatArray:
         """Class probabilities of the rows, of shape (C, n)."""
@@ -272,7 +310,9 @@ class _Proof:
         ``sum_i w_i entropy(q_i) - |F' W (targets - q)|^2 / (2 penalty)``. At the model's own `p` the sums are off by
         the residual gradient of the offsets; ``q = p (1 - t)``, with `t` the change of ``log p`` in a Newton step of
         the offsets, corrects this exactly. The difference from the objective is then
-        ``sum_i w_i KL(q_i, p_i) + |penalty B - F' W (targets - q)|^2 / (2 penalty)``, free of cancellation.
+        ``sum_i w_i KL(q_i, p_i) + |penalty B - F' W (targets - q)|^2 / (2 penalty)``, free of cancellation. For a
+        signed column of size `s`, `g` is the part of the last product along its direction, of squared length `l`: where
+        it is negative, the best size is zero, and the second term is ``penalty l s^2 / 2 - s g``.
         """
         p, w = self.probabilities(), self.weights
         excess = (p - self.targets) @ w
@@ -287,8 +327,21 @@ class _Proof:
         if not t.max() < 1:
             return math.inf
         divergence = float((p * ((1 - t) * np.log1p(-t) + t)).sum(axis=0) @ w)
-        miss = self.penalty * self.coefficients.T - self.features.sums(w * (self.targets - p * (1 - t)))
-        return max(divergence, 0.0) + float((miss**2).sum()) / (2 * self.penalty)
+        pulls = self.features.sums(w * (self.targets - p * (1 - t)))
+        miss = self.penalty * self.coefficients.T - pulls
+        beyond = 0.0
+        if self.signed is not None:
+            miss = self.signed.project(miss)
+            beyond = self._beyond_bounds(self.signed, pulls, miss)
+        return max(divergence, 0.0) + float((miss**2).sum()) / (2 * self.penalty) + beyond
+
+    def _beyond_bounds(self, signed: Signed, pulls: FloatArray, miss: FloatArray) -> float:
+        """The gap of columns that are pulled beyond their bound; their part of `miss` is set to zero."""
+        sizes, inwards = signed.sizes(self.coefficients.T), signed.slopes(pulls)
+        is_beyond = signed.is_signed & (inwards < 0.0)
+        miss[:, is_beyond] = 0.0
+        length = float(signed.along @ signed.along)
+        return float((0.5 * self.penalty * length * sizes**2 - sizes * inwards)[is_beyond].sum())
 
     def is_at_rounding(self) -> bool:
         """Whether no entry of the gradient exceeds the rounding of the terms in its sum and of their scores."""
@@ -296,7 +349,11 @@ class _Proof:
         slopes, sizes = w * (p - self.targets), self.features.sizes()
         terms = sizes.scores(np.abs(B)) + np.abs(self.offsets)[:, None]
         within = w * (1 + (p * (1 - p) * terms).max(axis=0))
-        miss = np.abs(self.features.sums(slopes) + self.penalty * B)
+        gradient = self.features.sums(slopes) + self.penalty * B
+        if self.signed is not None:
+            is_held = self.signed.is_signed & (self.signed.sizes(B) <= 0.0) & (self.signed.slopes(gradient) > 0.0)
+            gradient = np.where(is_held, 0.0, self.signed.project(gradient))
+        miss = np.abs(gradient)
         # The coefficients of a constant column are mere rounding, so they are compared with the largest.
         is_zero = miss <= ROUNDINGS * (sizes.sums(within[np.newaxis]) + self.penalty * np.abs(B).max(initial=0.0))
         return bool(is_zero.all() and (np.abs(slopes.sum(axis=1)) <= ROUNDINGS * within.sum()).all())

@@ -223,7 +223,7 @@ def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
 def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
     """The combinations of ellipsoids that occur among rows, and how many rows have each."""
     blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
-    keys = np.concatenate([locate(model.standardize(block), model.stack, model.slack).keys for block in blocks])
+    keys = np.concatenate([locate(model.place(block), model.stack, model.slack).keys for block in blocks])
     _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
     return SignatureCounts(unpack_sets(keys[first], model.n_ellipsoids), counts)
 

@@ -38,9 +38,9 @@ class EllipsoidSection:
 
     Attributes
     ----------
-    missing : (d,) bool array
-    center : (d,) array
-        The row, with the center of the section in place of missing values.
+    missing : (g,) bool array
+    center : (g,) array
+        The row without standalone features, with the center of the section in place of missing values.
     root : (m, m) array
         The section holds ``center + root @ u`` for all u of length at most 1.
     """
@@ -52,8 +52,8 @@ class EllipsoidSection:
 
 def sections_of(model: SEPModel, row: FloatArray) -> dict[int, EllipsoidSection]:
     """The ellipsoids that a row with missing values (NaN) may lie in, and the section of each that the row allows."""
-    missing, sections = np.isnan(row[: len(model.shift)]), {}
-    standardized = model.standardize(row[None])[0]
+    standardized, sections = model.place(row[None])[0], {}
+    missing = np.isnan(standardized)
     for k in range(model.n_ellipsoids):
         form = model.roots[k].T @ model.roots[k]
         inverse = np.linalg.inv(form[np.ix_(missing, missing)])
@@ -139,8 +139,9 @@ def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[Emp
 
 def _point_section(model: SEPModel, row: FloatArray) -> list[EllipsoidSection]:
     """A row without missing numbers as a section of one point, wherever it lies; for any other row, an empty list."""
-    missing = np.isnan(row[: len(model.shift)])
-    return [] if missing.any() else [EllipsoidSection(missing, model.standardize(row[None])[0], np.empty((0, 0)))]
+    standardized = model.place(row[None])[0]
+    missing = np.isnan(standardized)
+    return [] if missing.any() else [EllipsoidSection(missing, standardized, np.empty((0, 0)))]
 
 
 def _is_ahead_in(
@@ -149,9 +150,28 @@ def _is_ahead_in(
     """Whether a label is ahead of all others wherever in these sections a row may lie."""
     codes = row[len(model.shift) :]
     others = [other for other in range(len(model.classes)) if other != label]
+    beside = [_least_alone(model, weights, row, label, other) for other in others]
     return all(
-        _is_ahead(Lead.of(model, weights, section, codes, label, other)) for section in sections for other in others
+        _is_ahead(Lead.of(model, weights, section, codes, label, other, alone))
+        for section in sections
+        for other, alone in zip(others, beside, strict=True)
     )
+
+
+def _least_alone(model: SEPModel, weights: Weights, row: FloatArray, label: int, other: int) -> float:
+    """The least that standalone features add to the lead of a label; those that are missing may have any value."""
+    if model.alone is None:
+        return 0.0
+    least, standardized = 0.0, model.standardize(row[None])[0]
+    for j in model.alone.features.tolist():
+        knots, levels = weights.curves[j]
+        slope, steps = weights.lines[j, label] - weights.lines[j, other], levels[label] - levels[other]
+        if np.isnan(standardized[j]):
+            least += float(steps.min() - abs(slope) * LINE_END)
+        else:
+            value = float(np.clip(standardized[j], -LINE_END, LINE_END))
+            least += float(slope * value + steps[np.searchsorted(knots, standardized[j], side="right")])
+    return least
 
 
 def _is_ahead(lead: Lead) -> bool:
@@ -193,15 +213,25 @@ class Lead:
 
     @classmethod
     def of(
-        cls, model: SEPModel, weights: Weights, section: EllipsoidSection, codes: FloatArray, label: int, other: int
+        cls,
+        model: SEPModel,
+        weights: Weights,
+        section: EllipsoidSection,
+        codes: FloatArray,
+        label: int,
+        other: int,
+        alone: float,
     ) -> Lead:
-        """Compute what all boxes have in common."""
+        """Compute what all boxes have in common; standalone features add at least `alone`."""
+        placed_weights = model.placed_weights
+        assert placed_weights is not None
         by_class = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
         by_class = by_class + weights.category_terms(codes[None])[0].sum(axis=0)
-        by_class = by_class + weights.feature_terms(section.center[:, None])[0][~section.missing].sum(axis=0)
+        by_class = by_class + placed_weights.feature_terms(section.center[:, None])[0][~section.missing].sum(axis=0)
         apart = np.einsum("kij,kj->ki", model.roots, section.center - model.centers)
         turned = model.roots[:, :, section.missing] @ section.root
-        return cls(model, weights, section, float(by_class[label] - by_class[other]), label, other, apart, turned)
+        constant = float(by_class[label] - by_class[other]) + alone
+        return cls(model, placed_weights, section, constant, label, other, apart, turned)
 
     def least(self, boxes: SectionBoxes) -> FloatArray:
         """Lower bounds, one for each box; at points, the lead itself."""

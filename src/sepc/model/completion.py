@@ -27,15 +27,21 @@ def imputation_mixture(model: SEPModel) -> ImputationMixture:
     """The mixture that a model imputes from; without weights, a component for each ellipsoid and each isolated row."""
     if model.row_kinds is not None:
         return model.row_kinds
-    d = len(model.shift)
+    d = len(model.placed)
     inside = np.linalg.inv((d + 2.0) * np.einsum("kij,kil->kjl", model.roots, model.roots))
     n_isolated = min(len(model.isolated), max(1, MOST_CELLS // d**2))
     isolated = np.linspace(0, len(model.isolated) - 1, n_isolated).astype(np.int64)
     around = np.repeat(np.eye(d)[None] * max(model.reach, 1e-9) ** 2, n_isolated, axis=0)
+    centers, covariances = np.concatenate([model.centers, model.isolated[isolated]]), np.concatenate([inside, around])
+    if model.alone is not None:
+        # Ellipsoids say nothing of standalone features: they vary as in all training rows.
+        placed_only, n_features = covariances, len(model.shift)
+        centers, covariances = model.with_alone(centers), np.tile(np.eye(n_features), (len(centers), 1, 1))
+        covariances[np.ix_(np.arange(len(centers)), model.placed, model.placed)] = placed_only
     return ImputationMixture(
         NormalScores.standardized(model.shift, model.scale),
-        np.concatenate([model.centers, model.isolated[isolated]]),
-        np.concatenate([inside, around]),
+        centers,
+        covariances,
         model.counts_at(np.append(np.arange(model.n_ellipsoids), model.n_ellipsoids + isolated)).astype(np.float64),
     )
 
@@ -45,14 +51,16 @@ def draw_completions(
 ) -> Iterator[tuple[IntArray, FloatArray]]:
     """Draw completions of the rows with missing values; yields positions of rows and arrays (n, n_draws, width).
 
-    Rows are in the user's own features, with NaN for missing values; category codes may follow.
+    Rows are in the user's own features, with NaN for missing values; category codes may follow. Values of standalone
+    features are drawn like the others where they are missing, but nothing is drawn given them.
     """
     gaps = np.isnan(rows[:, : len(model.shift)])
     lacking = np.flatnonzero(gaps.any(axis=1))
     if len(lacking) == 0:
         return
     kinds = imputation_mixture(model)
-    patterns, which = np.unique(gaps[lacking], axis=0, return_inverse=True)
+    unknown = gaps if model.alone is None else gaps | ~model.is_placed
+    patterns, which = np.unique(unknown[lacking], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     for start in range(0, len(lacking), BLOCK_ROWS):
         block = order[start : start + BLOCK_ROWS]

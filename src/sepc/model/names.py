@@ -115,7 +115,7 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     name, usual = f"near single {name_of(model.classes[model.isolated_owners[i]])} case {i + 1}", model.usual
     if usual is None:
         return name
-    standard = model.shift + model.scale * model.isolated[i]
+    standard = model.shift + model.scale * model.with_alone(model.isolated[i : i + 1])[0]
     restored = usual.in_own_units(standard[None, :])
     values = standard if restored is None else restored[0]
     thickness = SAME_VALUE * _spread(usual)
@@ -123,6 +123,7 @@ def _isolated_name(model: SEPModel, i: int) -> str:
     # The share of all rows that lie at least as far out, on the nearer side.
     rarity = 1.0 - np.maximum(box.below[0], box.above[0])
     rarity[[display.kind is not FeatureKind.NUMBER for display in usual.displays]] = np.inf
+    rarity[~model.is_placed] = np.inf
     rare = [j for j in np.argsort(rarity, kind="stable")[:N_CONDITIONS].tolist() if rarity[j] < np.inf]
     shown = [f"{feature_name(model, j)} {value_in_words(usual, j, _as_in_training(usual, j, values[j]))}" for j in rare]
     return name + (f" ({', '.join(shown)})" if shown else "")
@@ -145,7 +146,10 @@ def _distinct_names(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]
     if model.usual is None or not sets:
         return [f"ellipsoid {' and '.join(map(str, ellipsoids))}" for ellipsoids in sets]
     boxes = _usual_ranges(model, model.usual, sets)
-    rarest = np.argsort(boxes.share, axis=1, kind="stable")[:, :MOST_CONDITIONS].tolist()
+    # Ellipsoids have no bounds in standalone features, so these do not name them.
+    share = np.where(model.is_placed, boxes.share, np.inf)
+    order = np.argsort(share, axis=1, kind="stable")[:, : min(MOST_CONDITIONS, len(model.placed))]
+    rarest = order.tolist()
     names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
     times = Counter(names)
     return [
@@ -274,7 +278,8 @@ def _range(model: SEPModel, usual: TrainingSummary, k: int) -> FloatArray:
     if group is not None:
         return np.asarray(usual.ranges[group])
     reach = np.linalg.norm(np.linalg.inv(model.roots[k]), axis=1)
-    ends = model.shift + model.scale * np.array([model.centers[k] - reach, model.centers[k] + reach])
+    sides = np.array([model.centers[k] - reach, model.centers[k] + reach])
+    ends = model.shift + model.scale * model.with_alone(sides)
     restored = usual.in_own_units(ends)
     return np.sort((ends if restored is None else restored).T, axis=1)
 

@@ -90,7 +90,7 @@ def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[F
         located = _locate(model, rows[block], with_keys)
         gauge = np.sqrt(located.squared)
         if len(located.outside):
-            standardized = model.standardize(rows[block][located.outside])
+            standardized = model.place(rows[block][located.outside])
             _, gauge[located.outside] = smallest_gauge(model, standardized, located.outside_squared)
         weighed[block] = _weigh(model, rows[block], located.extra, gauge)
         keys.append(located.keys)
@@ -113,7 +113,7 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
         _put_unseen(model, counted, located, known, block.start)
         if len(located.outside):
             outside = block.start + located.outside
-            standardized = model.standardize(rows[outside])
+            standardized = model.place(rows[outside])
             far, place[outside], gauge[outside] = judge_outside(model, standardized, located.outside_squared)
             counted.put(outside, far)
         if weighed is not None:
@@ -128,7 +128,7 @@ def _blocks(model: SEPModel, n: int) -> Iterator[slice]:
 
 def _locate(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Located:
     """Where rows lie and, if the model has weights, their scores."""
-    weights, standardized = model.weights, model.standardize(rows)
+    weights, standardized = model.placed_weights, model.place(rows)
     if weights is None:
         return locate(standardized, model.stack, model.slack)
     return locate(
@@ -155,6 +155,8 @@ def _weigh(model: SEPModel, rows: FloatArray, scores: FloatArray, gauge: FloatAr
     """Probabilities by weights: the softmax of the scores, computed in place and faded far from training rows."""
     if model.weights is not None and model.n_codes:
         scores += model.weights.category_terms(rows[:, len(model.shift) :]).sum(axis=1)
+    if model.alone is not None:
+        scores += model.alone_terms(rows)
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)

@@ -17,6 +17,7 @@ from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
 from sepc.model.nearest import Places, prepare_places
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
+from sepc.model.standalone import Standalone
 from sepc.model.training_summary import TrainingSummary
 from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
@@ -69,14 +70,14 @@ class SEPModel(ShownAsCard):
         Names of the features.
     shift, scale : (d,) arrays
         A row is standardised as ``(x - shift) / scale``.
-    centers, roots : (K, d) and (K, d, d) arrays
-        The ellipsoids, in the order found: a standardised row z lies in ellipsoid k if the squared length of
-        ``roots[k] @ (z - centers[k])`` is at most ``1 + slack``.
+    centers, roots : (K, g) and (K, g, g) arrays
+        The ellipsoids, in the order found, of the g features that are not standalone: a standardised row z lies in
+        ellipsoid k if the squared length of ``roots[k] @ (z - centers[k])`` is at most ``1 + slack``.
     owners : (K,) array
         The class of each ellipsoid, as a position in `classes`.
     is_terminal : (K,) bool array
         Whether it encloses the rows left at the end, and so may be impure.
-    isolated, isolated_owners : (J, d) and (J,) arrays
+    isolated, isolated_owners : (J, g) and (J,) arrays
         Rows that no ellipsoid could be built around, and their classes.
     table : SignatureTable
     slack : float
@@ -93,6 +94,8 @@ class SEPModel(ShownAsCard):
         What is usual among training rows, for names and reasons; every fitted model has it.
     seen_rows : SeenRows or None
         Hashes of some training rows, to detect them among supposedly new ones; every fitted model has them.
+    alone : Standalone or None
+        Features that enter through their own curve alone; None if there are none.
     edits : Edits or None
         What experts changed in the weights, and the weights before; `weights` are those after all edits.
     """
@@ -102,11 +105,11 @@ class SEPModel(ShownAsCard):
     feature_names: tuple[str, ...] = texts("d")
     shift: FloatArray = floats("d")
     scale: FloatArray = floats("d")
-    centers: FloatArray = floats("K", "d", low=-FARTHEST, high=FARTHEST)
-    roots: FloatArray = floats("K", "d", "d", low=-FARTHEST, high=FARTHEST)
+    centers: FloatArray = floats("K", "g", low=-FARTHEST, high=FARTHEST)
+    roots: FloatArray = floats("K", "g", "g", low=-FARTHEST, high=FARTHEST)
     owners: IntArray = ints("K", below="C")
     is_terminal: BoolArray = bools("K")
-    isolated: FloatArray = floats("J", "d", low=-FARTHEST, high=FARTHEST)
+    isolated: FloatArray = floats("J", "g", low=-FARTHEST, high=FARTHEST)
     isolated_owners: IntArray = ints("J", below="C")
     table: SignatureTable = part(SignatureTable, is_inline=True)
     slack: float = number(0.0, MOST_SLACK)
@@ -116,12 +119,18 @@ class SEPModel(ShownAsCard):
     row_kinds: ImputationMixture | None = part(ImputationMixture, default=None)
     usual: TrainingSummary | None = part(TrainingSummary, default=None)
     seen_rows: SeenRows | None = part(SeenRows, is_inline=True, default=None)
+    alone: Standalone | None = part(Standalone, default=None, may_lack=True)
     edits: Edits | None = given(default=None)
 
     def flaw(self) -> str | None:
         """What is wrong with the model, if anything: something that `fit` never produces."""
         if len(self.feature_names) == 0 or (self.scale <= 0.0).any():
             return "has no features, or a scale that is not positive"
+        n_alone = 0 if self.alone is None else len(self.alone.features)
+        if self.centers.shape[1] != len(self.feature_names) - n_alone or self.centers.shape[1] == 0:
+            return "has ellipsoids of more or fewer features than it says"
+        if self.alone is not None and (self.weights is None or self.alone.towards >= len(self.classes)):
+            return "has standalone features without weights, or for a class that does not exist"
         if self.published and self.trust != "published":
             return "computes trust in an unknown way"
         if (self.weights is None) is (self.trust == "weights"):
@@ -143,10 +152,14 @@ class SEPModel(ShownAsCard):
         step = max(1, BLOCK_ENTRIES // self.centers.shape[1] ** 2)
         try:
             with np.errstate(all="ignore"):
-                places = (self.shift + self.scale * places for places in (self.centers, self.isolated))
+                places = (self.in_own_units(places) for places in (self.centers, self.isolated))
                 roots = (self.roots[start : start + step] for start in range(0, self.n_ellipsoids, step))
                 finite = all(np.isfinite(values).all() for values in places)
-                return finite and all(_are_valid(some, self.scale) for some in roots) and bool(np.isfinite(self.reach))
+                return (
+                    finite
+                    and all(_are_valid(some, self.scale[self.placed]) for some in roots)
+                    and bool(np.isfinite(self.reach))
+                )
         except (ZeroDivisionError, np.linalg.LinAlgError):
             return False
 
@@ -225,6 +238,57 @@ class SEPModel(ShownAsCard):
         """
         return REACH * float(np.sqrt(mean_square_distance(self)))
 
+    @cached_property
+    def placed(self) -> IntArray:
+        """The features that ellipsoids are made of: all that are not standalone."""
+        every = np.arange(len(self.shift))
+        return every if self.alone is None else np.setdiff1d(every, self.alone.features)
+
+    @cached_property
+    def is_placed(self) -> BoolArray:
+        """Whether each feature takes part in ellipsoids, of shape (d,)."""
+        return np.isin(np.arange(len(self.shift)), self.placed)
+
+    def place(self, rows: FloatArray) -> FloatArray:
+        """The standardised features of rows that ellipsoids are made of, of shape (n, g)."""
+        standardized = self.standardize(rows)
+        return standardized if self.alone is None else np.ascontiguousarray(standardized[:, self.placed])
+
+    def in_own_units(self, places: FloatArray) -> FloatArray:
+        """Standardised places of g features in the user's own units."""
+        return np.asarray(self.shift[self.placed] + self.scale[self.placed] * places)
+
+    def with_alone(self, places: FloatArray) -> FloatArray:
+        """Standardised places of shape (n, g), with the mean of all training rows in every standalone feature."""
+        if self.alone is None:
+            return places
+        whole = np.zeros((len(places), len(self.shift)))
+        whole[:, self.placed] = places
+        if self.usual is not None:
+            overall = (self.usual.overall.mean(axis=1) - self.shift) / self.scale
+            whole[:, self.alone.features] = overall[self.alone.features]
+        return whole
+
+    @cached_property
+    def placed_weights(self) -> Weights | None:
+        """The weights without the curves of standalone features and without categories, for rows as `place` gives."""
+        weights = self.weights
+        return weights if self.alone is None or weights is None else weights.of_features(self.placed)
+
+    def alone_terms(self, rows: FloatArray) -> FloatArray:
+        """What the standalone features of rows add to the scores together, of shape (n, C)."""
+        assert self.alone is not None
+        which = self.alone.features
+        with np.errstate(over="ignore"):
+            columns = ((rows[:, which] - self.shift[which]) / self.scale[which]).T
+        return np.asarray(self._alone_weights.feature_terms(columns).sum(axis=1))
+
+    @cached_property
+    def _alone_weights(self) -> Weights:
+        assert self.alone is not None
+        assert self.weights is not None
+        return self.weights.of_features(self.alone.features)
+
     def standardize(self, rows: FloatArray) -> FloatArray:
         """The standardised features of rows; infinity where one is too large for a double."""
         with np.errstate(over="ignore"):
@@ -241,16 +305,16 @@ class SEPModel(ShownAsCard):
         return fixed
 
     def ellipsoid(self, k: int) -> Ellipsoid:
-        """Ellipsoid `k`, in the user's own features."""
+        """Ellipsoid `k`, in the user's own features, without standalone ones."""
         with np.errstate(over="ignore"):
-            root = self.roots[k] / self.scale
+            root = self.roots[k] / self.scale[self.placed]
         if not np.isfinite(root).all():
-            j = int(np.isfinite(root).all(axis=0).argmin())
+            j = int(self.placed[int(np.isfinite(root).all(axis=0).argmin())])
             raise ValueError(
                 f"Feature {self.feature_names[j]!r} varies so little that double precision cannot hold an ellipsoid "
                 "in its units. Multiply it by a constant first."
             )
-        return Ellipsoid(self.shift + self.scale * self.centers[k], root)
+        return Ellipsoid(self.in_own_units(self.centers[k]), root)
 
     def check_units(self) -> None:
         """Raise if double precision cannot hold an ellipsoid in the units of a feature."""
@@ -266,6 +330,8 @@ class SEPModel(ShownAsCard):
             ("trust", f"by {self.trust}"),
             ("size", f"{self.n_bytes:,} bytes"),
         )
+        if self.alone is not None:
+            facts = (*facts, ("standalone features", f"{len(self.alone.features):,}"))
         if self.edits is not None:
             facts = (*facts, ("edited", count_of_edits(self.edits.made)))
         classes = counted(len(self.classes), "class", "classes")
@@ -297,7 +363,7 @@ def even_variance(squares: Squares, n_features: int) -> Squares:
 
 def mean_square_distance(model: SEPModel) -> float:
     """The mean squared distance of the training rows from their mean, estimated from ellipsoids and isolated rows."""
-    places, held, mean = _places(model)
+    places, held, mean = weighed_places(model)
     squared = np.sum((places - mean) ** 2, axis=1)
     d = places.shape[1]
     step = max(1, BLOCK_ENTRIES // d**2)
@@ -307,33 +373,7 @@ def mean_square_distance(model: SEPModel) -> float:
     return float(np.average(squared, weights=held))
 
 
-def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of every standardised feature, estimated likewise; each of shape (d,)."""
-    places, held, mean = _places(model)
-    squared = (places - mean) ** 2
-    in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
-    squared[: model.n_ellipsoids] += even_variance(in_ellipsoids, places.shape[1])
-    return mean, np.sqrt(np.average(squared, axis=0, weights=held))
-
-
-def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the standardised features, estimated likewise; of shapes (d,) and (d, d).
-
-    A place without rows, as after a repair, counts as one row, since it is still plotted.
-    """
-    places = np.concatenate([model.centers, model.isolated])
-    held = np.maximum(model.place_rows, 1).astype(np.float64)
-    held /= held.sum()
-    mean = held @ places
-    moved = places - mean
-    covariance = (held[:, None] * moved).T @ moved
-    for weight, root in zip(held, model.roots, strict=False):
-        axes = np.linalg.inv(root)
-        covariance += even_variance(weight, len(mean)) * (axes @ axes.T)
-    return mean, covariance
-
-
-def _places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
+def weighed_places(model: SEPModel) -> tuple[FloatArray, IntArray, FloatArray]:
     """Centers and isolated rows, the number of training rows at each, and the mean of the former by the latter."""
     places, held = np.concatenate([model.centers, model.isolated]), model.place_rows
     return places, held, np.average(places, axis=0, weights=held)

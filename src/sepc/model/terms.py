@@ -179,14 +179,18 @@ def _compare(
     n, n_draws, width = completions.shape
     rows, weights = completions.reshape(-1, width), model.weights
     assert weights is not None
-    standardized, codes = model.standardize(rows), rows[:, len(model.shift) :]
+    standardized, placed, codes = model.standardize(rows), model.place(rows), rows[:, len(model.shift) :]
+    placed_weights = model.placed_weights
+    assert placed_weights is not None
     d, K, C = len(model.feature_names), model.n_ellipsoids, len(model.classes)
     scores, squares = np.empty((len(rows), C)), np.empty((K, len(rows)))
-    for place, columns, tile in padded_tiles(standardized, model.stack, C):
+    for place, columns, tile in padded_tiles(placed, model.stack, C):
         n_rows = place.stop - place.start
         squares[:, place] = tile[:, :n_rows]
-        scores[place] = weights.scores(columns, tile, model.isolated)[:, :n_rows].T
+        scores[place] = placed_weights.scores(columns, tile, model.isolated)[:, :n_rows].T
         scores[place] += weights.category_terms(codes[place]).sum(axis=1)
+        if model.alone is not None:
+            scores[place] += model.alone_terms(rows[place])
     mean = scores.reshape(n, n_draws, C).mean(axis=1)
     runner_up = np.where(against == RUNNER_UP, _second(mean, label), against)
     probability = softmax(mean, axis=1)[np.arange(n), label]
@@ -200,7 +204,8 @@ def _compare(
         by_feature[:, weights.category_features] += weights.category_terms(codes[block])
         features[block] = _difference(by_feature, *pair)
         ellipsoids[block] = _difference(weights.ellipsoid_terms(squares[:, block]), *pair)
-        isolated[block] = _difference(weights.isolated_terms(columns, model.isolated), *pair)
+        around = columns if model.alone is None else np.ascontiguousarray(placed[block].T)
+        isolated[block] = _difference(weights.isolated_terms(around, model.isolated), *pair)
     if n_draws > 1:
         features, ellipsoids = (part.reshape(n, n_draws, -1).mean(axis=1) for part in (features, ellipsoids))
         isolated = isolated.reshape(n, n_draws).mean(axis=1)

@@ -7,6 +7,7 @@ softmax of the scores gives the probabilities, which fade towards equal ones far
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -161,6 +162,20 @@ class Weights(ShownAsCard):
         return tuple(
             (self.knots[end - n : end], np.ascontiguousarray(self.levels[end - n + j : end + j + 1].T))
             for j, (n, end) in enumerate(zip(self.n_knots.tolist(), ends.tolist(), strict=True))
+        )
+
+    def of_features(self, features: IntArray) -> Weights:
+        """The same weights with the curves of these features only, and without those of categories."""
+        curves, n_classes = [self.curves[j] for j in features.tolist()], len(self.offsets)
+        return replace(
+            self,
+            lines=self.lines[features],
+            n_knots=self.n_knots[features],
+            knots=np.concatenate([np.empty(0), *(knots for knots, _ in curves)]),
+            levels=np.concatenate([np.empty((0, n_classes)), *(levels.T for _, levels in curves)]),
+            category_features=np.empty(0, dtype=np.int64),
+            n_categories=np.empty(0, dtype=np.int64),
+            category_levels=np.empty((0, n_classes)),
         )
 
     @cached_property

@@ -22,7 +22,9 @@ class Geometry:
     Attributes
     ----------
     rows, columns : Value
-        Standardised, of shapes (n, d) and (d, n).
+        Standardised, of shapes (n, g) and (g, n); without standalone features.
+    features : Value
+        All features, standardised, of shape (d, n).
     squared : Value or None
         Their squared radii, of shape (K, n); None if there is no ellipsoid.
     apart : Value or None
@@ -31,6 +33,7 @@ class Geometry:
 
     rows: Value
     columns: Value
+    features: Value
     squared: Value | None
     apart: Value | None
 
@@ -41,10 +44,13 @@ class Geometry:
         # Clipped where a squared radius would overflow.
         end = np.float64(0.5 * min(FARTHEST, model.stack.farthest))
         rows = graph("Clip", moved, -end, end)
-        columns = graph("Transpose", rows, perm=[1, 0])
+        columns = features = graph("Transpose", rows, perm=[1, 0])
+        if model.alone is not None:
+            rows = graph("Gather", rows, model.placed, axis=1)
+            columns = graph("Transpose", rows, perm=[1, 0])
         squared = squared_radii(graph, model, columns) if model.n_ellipsoids else None
         apart = squared_distances(graph, columns, model.isolated) if len(model.isolated) else None
-        return cls(rows, columns, squared, apart)
+        return cls(rows, columns, features, squared, apart)
 
     def some(self, graph: Graph, at: Value) -> Geometry:
         """The geometry of the rows at some positions."""
@@ -52,7 +58,8 @@ class Geometry:
             None if value is None else graph("Gather", value, at, axis=1) for value in (self.squared, self.apart)
         )
         columns = graph("Gather", self.columns, at, axis=1)
-        return Geometry(graph("Gather", self.rows, at), columns, squared, apart)
+        features = columns if self.features == self.columns else graph("Gather", self.features, at, axis=1)
+        return Geometry(graph("Gather", self.rows, at), columns, features, squared, apart)
 
 
 def squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:

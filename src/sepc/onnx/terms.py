@@ -45,7 +45,7 @@ def _one_hot(graph: Graph, which: Value, n_classes: int) -> Value:
 
 def _by_class(graph: Graph, weights: Weights, geometry: Geometry, codes: Value | None) -> Value:
     """What each feature adds to the score of each class, of shape (d, n, C)."""
-    clipped = graph("Clip", geometry.columns, np.float64(-LINE_END), np.float64(LINE_END))
+    clipped = graph("Clip", geometry.features, np.float64(-LINE_END), np.float64(LINE_END))
     terms = graph("Mul", graph("Unsqueeze", clipped, [2]), weights.lines[:, np.newaxis, :])
     most = max(int(weights.n_knots.max(initial=0)), 1)
     # Padding at infinity is never passed: the graph clips rows far away.
@@ -54,7 +54,7 @@ def _by_class(graph: Graph, weights: Weights, geometry: Geometry, codes: Value |
         own[: len(given), 0] = given
     levels = np.concatenate([own.T for _, own in weights.curves])
     starts = np.cumsum([0, *(weights.n_knots + 1)])[:-1]
-    passed = graph("GreaterOrEqual", graph("Unsqueeze", geometry.columns, [1]), knots)
+    passed = graph("GreaterOrEqual", graph("Unsqueeze", geometry.features, [1]), knots)
     n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
     terms = graph("Add", terms, graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])))
     if codes is None:

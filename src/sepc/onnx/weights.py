@@ -48,7 +48,7 @@ def decide_by_weights(
 
 def _scores(graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry) -> Value:
     """Scores of the classes, of shape (n, C)."""
-    terms = [graph("Clip", geometry.columns, np.float64(-LINE_END), np.float64(LINE_END))]
+    terms = [graph("Clip", geometry.features, np.float64(-LINE_END), np.float64(LINE_END))]
     coefficients = [weights.lines]
     if geometry.squared is not None:
         capped = graph("Min", geometry.squared, FARTHEST_SQUARED)
@@ -69,7 +69,7 @@ def _scores(graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry)
     together = graph("Concat", *terms, axis=0) if len(terms) > 1 else terms[0]
     scores = graph("Gemm", together, np.concatenate(coefficients), constant, transA=1)
     for which in _groups(weights.n_knots):
-        scores = graph("Add", scores, _curves(graph, weights, geometry.columns, which))
+        scores = graph("Add", scores, _curves(graph, weights, geometry.features, which))
     return scores
 
 

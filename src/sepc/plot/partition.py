@@ -21,7 +21,7 @@ from sepc.plot.ellipses import draw_ellipse, draw_names, set_limits
 from sepc.plot.models import partition_of
 from sepc.plot.palette import NO_TRUST, as_rgb, lighten, look, strength
 from sepc.views.outcomes import is_right
-from sepc.views.planes import Plane, feature_plane, outline, principal_plane
+from sepc.views.planes import Plane, ellipsoid_plane, feature_plane, outline, placed_names, principal_plane
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class RowSample(ShownOnOneLine):
         if X is None:
             if y is not None:
                 raise ValueError("y is given without X; also pass the rows that the labels belong to.")
-            return cls(np.empty((0, len(model.feature_names))), np.empty(0, dtype=np.int64), 0)
+            return cls(np.empty((0, len(model.placed))), np.empty(0, dtype=np.int64), 0)
         # This also matches columns by name, in any order, and imputes missing values.
-        values = classifier.decide(X).features if np.shape(X)[0] else np.empty((0, len(model.feature_names)))
+        values = classifier.decide(X).features[:, model.placed] if np.shape(X)[0] else np.empty((0, len(model.placed)))
         owner = np.full(len(values), -1)
         if y is not None:
             labels = np.asarray(y)
@@ -196,12 +196,12 @@ class PartitionDisplay(ShownOnOneLine):
     @property
     def is_whole(self) -> bool:
         """Whether the model has only the two features drawn."""
-        return len(self.plane.origin) == 2
+        return len(self.plane.origin) == 2 and self.model.alone is None
 
     def _frame(self, rows: RowSample) -> None:
         """Set limits, axis labels and title."""
         outlines = [outline(self.plane.shadow(fitted.ellipsoid)) for fitted in self.ellipsoids]
-        isolated = self.model.shift + self.model.scale * self.model.isolated
+        isolated = self.model.in_own_units(self.model.isolated)
         set_limits(self.ax_, np.concatenate([*outlines, self.plane.place(rows.values), self.plane.place(isolated)]))
         n_ellipsoids, d = counted(len(self.ellipsoids), "ellipsoid"), len(self.plane.origin)
         title = n_ellipsoids if self.is_whole else f"Shadows of {n_ellipsoids} in {d} features"
@@ -236,9 +236,9 @@ class PartitionDisplay(ShownOnOneLine):
 
 
 def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Plane:
-    names = model.feature_names
     if features is not None:
-        return feature_plane(names, features)
+        return ellipsoid_plane(model, features)
+    names = placed_names(model)
     return feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
 
 
@@ -334,7 +334,7 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
     from matplotlib.lines import Line2D
 
     for k in np.unique(model.isolated_owners):
-        rows = model.shift + model.scale * model.isolated[model.isolated_owners == k]
+        rows = model.in_own_units(model.isolated[model.isolated_owners == k])
         how = look(int(k))
         x, y = plane.place(rows).T
         ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)

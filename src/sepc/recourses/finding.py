@@ -123,7 +123,7 @@ def _depths(target: Target, reached: Reach) -> FloatArray:
 def beside(target: Target, row: FloatArray) -> Iterator[Entry]:
     """Where to enter the ellipsoid that a row lies deepest in, with the categories of the row."""
     limits, model = target.limits, target.limits.model
-    apart = limits.model.standardize(row[np.newaxis])[0] - model.centers[target.ellipsoids]
+    apart = model.place(row[np.newaxis])[0] - model.centers[target.ellipsoids]
     gauges = np.linalg.norm(np.einsum("kij,kj->ki", model.roots[target.ellipsoids], apart), axis=1)
     codes = row[limits.n_features :].astype(np.int64).tolist()
     options = [choice.only(code) for choice, code in zip(limits.choices, codes, strict=True)]

@@ -53,7 +53,7 @@ class Deciding:
         chance = decisions.probabilities[:, _position(decisions.classes, self.label)]
         is_trusted = decisions.accepted if self.min_trust is None else decisions.trust >= self.min_trust
         model = self.tables.limits.model
-        inside = squared_radii(model.standardize(rows), model.centers, model.roots) <= 1.0 + model.slack
+        inside = squared_radii(model.place(rows), model.centers, model.roots) <= 1.0 + model.slack
         return Judgements.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
 
     def decide(self, rows: FloatArray) -> Decisions:

@@ -16,6 +16,7 @@ from sepc.kernels.project import HalfSpace, Projection, Projector
 from sepc.model.sep_model import SEPModel
 from sepc.recourses.choices import Options
 from sepc.recourses.limits import Limits
+from sepc.recourses.placed_projector import PlacedProjector, spread_out
 
 # The most projections in the search for a sharper bound.
 MOST_PROJECTIONS = 10
@@ -83,10 +84,14 @@ class Box:
         values = self.limits.model.shift + self.limits.model.scale * places
         return self.limits.encode_categories(np.column_stack([values, np.tile(codes, (len(places), 1))]))
 
-    def projector(self, k: int, shrunk: float = 1.0) -> Projector:
+    def projector(self, k: int, shrunk: float = 1.0) -> Projector | PlacedProjector:
         """A projector onto an ellipsoid within the box, or onto a shrunken one."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
-        return Projector(model.centers[k], model.roots[k] / (shrunk * radius_of(model)), low, high, prices)
+        center, root, placed = model.centers[k], model.roots[k] / (shrunk * radius_of(model)), model.placed
+        if model.alone is None:
+            return Projector(center, root, low, high, prices)
+        inside = Projector(center, root, low[placed], high[placed], prices[placed])
+        return PlacedProjector(inside, placed, self.limits.start, low, high, prices)
 
     def project(self, k: int) -> Projection:
         """Project the row onto an ellipsoid within the box: the nearest point of both."""
@@ -267,7 +272,10 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     """A half-space around each ellipsoid, facing the row, which gives a first bound on the cost of reaching it."""
     model, (low, high, prices, _) = box.limits.model, box.relaxed
     centers, roots = model.centers[ellipsoids], model.roots[ellipsoids] / radius_of(model)
-    outward = np.einsum("kij,kj->ki", roots, np.clip(box.limits.start, low, high) - centers)
+    start, n_features = box.limits.start, len(low)
+    if model.alone is not None:
+        start, low, high, prices = (values[model.placed] for values in (start, low, high, prices))
+    outward = np.einsum("kij,kj->ki", roots, np.clip(start, low, high) - centers)
     gauges = np.maximum(np.linalg.norm(outward, axis=1), np.finfo(float).tiny)
     normals = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
     free = (low < high) & (prices > 0.0)
@@ -275,4 +283,5 @@ def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     # If no feature can move towards an ellipsoid, reaching it is free or impossible, and a multiplier adds nothing.
     can_move = sizes > np.finfo(float).tiny
     multipliers = np.where(can_move, np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0), 0.0)
-    return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]
+    proofs = [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]
+    return proofs if model.alone is None else [spread_out(proof, model.placed, n_features) for proof in proofs]

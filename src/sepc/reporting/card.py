@@ -13,7 +13,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.metrics import aurc, ece
-from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of
+from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.partitions import named_region
 from sepc.wording import decimal, percent
 
@@ -52,7 +52,8 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     check_is_fitted(estimator)
     warn_if_broken(estimator)
     inside = unwrap(estimator).classifier
-    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_importances(estimator)]
+    parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_proofs(estimator)]
+    parts += _importances(estimator)
     parts += _regions(inside)
     if X is not None and y is not None:
         parts.append("## On held-out rows\n\n" + _table(("figure", "value"), held_out_figures(estimator, X, y)))
@@ -67,6 +68,11 @@ def _facts(estimator: Any) -> str:
 def _promise(estimator: Any) -> list[str]:
     lines = promise_of(estimator)
     return ["## Promise\n\n" + "\n".join(f"- {escape_cell(line)}" for line in lines)] if lines else []
+
+
+def _proofs(estimator: Any) -> list[str]:
+    lines = proofs_of(estimator)
+    return ["## What is proved\n\n" + "\n".join(f"- {escape_cell(line)}" for line in lines)] if lines else []
 
 
 def _importances(estimator: Any) -> list[str]:

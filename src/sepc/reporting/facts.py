@@ -70,13 +70,29 @@ def parameters_of(estimator: Any) -> Facts:
     return tuple((name, repr(value)) for name, value in estimator.get_params(deep=False).items())
 
 
-def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
-    """The importance of each column, the largest first; empty if labels do not come from the terms of columns."""
+def proofs_of(estimator: Any) -> tuple[str, ...]:
+    """What is proved of monotone features, in sentences; empty if there are none, or labels come from elsewhere."""
+    classifier = _deciding(estimator)
+    if classifier is None or classifier.model_.alone is None:
+        return ()
+    return tuple(str(classifier.proofs()).splitlines())
+
+
+def _deciding(estimator: Any) -> SEPClassifier | None:
+    """The classifier whose terms give the labels, of the given columns themselves; None if there is none."""
     inside = unwrap(estimator)
     while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
         inside = unwrap(inside.classifier.estimator_)
     classifier = inside.classifier
     if inside.before or not isinstance(classifier, SEPClassifier) or classifier.model_.weights is None:
+        return None
+    return classifier
+
+
+def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
+    """The importance of each column, the largest first; empty if labels do not come from the terms of columns."""
+    classifier = _deciding(estimator)
+    if classifier is None:
         return ()
     names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
     pairs = [(name_of(name), float(size)) for name, size in zip(names, classifier.feature_importances_, strict=True)]

@@ -28,7 +28,7 @@ from sepc.reporting.by_columns import ColumnResults, results_by, set_aside
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
 from sepc.reporting.confusion import Confusion, confusion_of
-from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of
+from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.held_out import (
     Curves,
     Group,
@@ -108,6 +108,8 @@ class ReportFigures(ShownAsCard):
         What `sepc.look` found in the table.
     held_out_rows : str
         Which rows are held out, in words, if that is known.
+    proofs : tuple of str
+        What is proved of monotone features, one sentence each; see `SEPClassifier.proofs`.
     """
 
     title: str
@@ -140,6 +142,7 @@ class ReportFigures(ShownAsCard):
     importances: tuple[tuple[str, float], ...]
     findings: tuple[Finding, ...] = ()
     held_out_rows: str = ""
+    proofs: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dictionaries, lists, text and numbers, ready for JSON."""
@@ -222,6 +225,7 @@ def figures_of(
         thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
         results=results,
         importances=importances,
+        proofs=tuple(map(visible, proofs_of(estimator))),
     )
 
 

@@ -15,7 +15,15 @@ from sepc.model.sep_model import SEPModel
 from sepc.reporting.partitions import named_ellipsoid
 from sepc.reporting.svg import N_COLOURS
 from sepc.views.log_odds import sample
-from sepc.views.planes import Plane, feature_plane, most_separating_pair, principal_plane, separating_plane
+from sepc.views.planes import (
+    Plane,
+    ellipsoid_plane,
+    feature_plane,
+    most_separating_pair,
+    placed_names,
+    principal_plane,
+    separating_plane,
+)
 from sepc.wording import name_of
 
 N_POINTS = 1500
@@ -115,21 +123,21 @@ def picture(
     `categories` those of features that stand for categories.
     """
     model = decisions.model
-    n_features = len(model.feature_names)
-    if n_features < 2:
+    if len(model.placed) < 2:
         return None
+    is_exact = len(model.feature_names) == 2
     plane = plane_of(decisions, categories)
     shadows = _shadows(model, plane)
     chosen = _sample(len(decisions), listed)
-    places = plane.place(decisions.features[chosen])
+    places = plane.place(decisions.features[chosen][:, model.placed])
     owners = _positions(model.classes, (label if y is None else y)[chosen])
     marks = [None] * len(chosen) if right is None else right[chosen].tolist()
     return Picture(
         axes=(name_of(plane.names[0]), name_of(plane.names[1])),
-        is_exact=n_features == 2,
+        is_exact=is_exact,
         classes=tuple(map(name_of, model.classes)),
         by_true_label=y is not None,
-        box=_box(places, shadows if _are_few(len(model.classes), len(shadows), n_features == 2) else ()),
+        box=_box(places, shadows if _are_few(len(model.classes), len(shadows), is_exact) else ()),
         shadows=shadows,
         n_ellipsoids=model.n_ellipsoids,
         points=tuple(
@@ -169,13 +177,14 @@ def plane_of(decisions: SEPDecisions, categories: Collection[int] = ()) -> Plane
     discriminants or, for two labels, of two principal axes. `categories` are positions of encoded categories.
     """
     model = decisions.model
-    if len(model.feature_names) == 2:
-        return feature_plane(model.feature_names, (0, 1))
+    if len(model.placed) == 2:
+        return feature_plane(placed_names(model), (0, 1))
     rows, labels = sample(decisions.features), sample(decisions.label)
-    continuous = [j for j, values in enumerate(rows.T) if j not in categories and _is_continuous(values)]
+    hidden = {*categories, *np.flatnonzero(~model.is_placed).tolist()}
+    continuous = [j for j, values in enumerate(rows.T) if j not in hidden and _is_continuous(values)]
     if len(continuous) > 1 and len(np.unique(labels)) > 1:
         first, second = most_separating_pair(rows[:, continuous], labels)
-        return feature_plane(model.feature_names, (continuous[first], continuous[second]))
+        return ellipsoid_plane(model, (continuous[first], continuous[second]))
     return separating_plane(model, rows, labels) or principal_plane(model)
 
 

@@ -47,6 +47,7 @@ def sections_of(figures: ReportFigures) -> list[Section]:
         ("review", "Rows to review", review_section(figures)),
         ("wrong", "Accepted but wrong", wrong_section(figures)),
         ("matters", "Feature importance", matters_section(figures.importances)),
+        ("proofs", "What is proved", [tag("p", line) for line in figures.proofs]),
         ("weights", "Shape functions and weights", _weights(figures.weights)),
         ("regions", "Regions", region_section(figures)),
         ("trust", "Trust", _trust(figures)),

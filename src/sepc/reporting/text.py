@@ -55,6 +55,7 @@ def lines(figures: ReportFigures) -> Iterator[str]:
         ("Rows to review", _review(figures)),
         ("Accepted but wrong", _wrong(figures)),
         ("Feature importance", _importances(figures.importances)),
+        ("What is proved", _paragraphs(figures.proofs)),
         ("Shape functions and weights", _weights(figures.weights)),
         ("Regions", _regions(figures.regions)),
         ("Trust and errors", _curves(figures.curves)),

@@ -275,7 +275,7 @@ def _gauges(query: Query, model: SEPModel, geometry: Geometry) -> tuple[SQL, SQL
         return in_ellipsoid, of_ellipsoid
     # Of identical isolated rows, Python always finds the same one.
     same = K + np.asarray(model.places.isolated.query(model.isolated)[1], dtype=np.int64)
-    distance, unit = f"sqrt({dialect.at_least_zero(geometry.nearest)})", float(np.sqrt(len(model.shift)))
+    distance, unit = f"sqrt({dialect.at_least_zero(geometry.nearest)})", float(np.sqrt(len(model.placed)))
     at_isolated = f"({dialect.number(1.0)} + {distance} / {dialect.number(unit)})"
     of_isolated = _first(geometry.apart, geometry.nearest, same)
     if not geometry.squared:

@@ -30,10 +30,12 @@ class Geometry:
     Attributes
     ----------
     rows : list of str
-        Coordinates, standardised.
+        Standardised features.
+    placed : list of str
+        Those of them that ellipsoids are made of: all that are not standalone.
     moved : str
         A vector: the coordinates relative to `origin`.
-    origin : (d,) array
+    origin : (g,) array
     size : str
         Squared distance from the origin.
     squared : list of str
@@ -45,6 +47,7 @@ class Geometry:
     """
 
     rows: list[SQL]
+    placed: list[SQL]
     moved: SQL
     origin: FloatArray
     size: SQL
@@ -60,10 +63,10 @@ def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Geomet
     query.add("rows", {name: _standardize(query, model, j, features[j]) for j, name in enumerate(geometry.rows)})
     coordinates = [
         name if origin == 0.0 else f"({name} - {query.dialect.number(origin)})"
-        for name, origin in zip(geometry.rows, geometry.origin.tolist(), strict=True)
+        for name, origin in zip(geometry.placed, geometry.origin.tolist(), strict=True)
     ]
     query.add("moved", query.dialect.vector(geometry.moved, coordinates))
-    items = [query.dialect.item(geometry.moved, j) for j in range(len(geometry.rows))]
+    items = [query.dialect.item(geometry.moved, j) for j in range(len(geometry.placed))]
     query.add("sized", {geometry.size: total([f"{item} * {item}" for item in items])} | _monomials(query, model, items))
     squared = {name: _squared_radius(query, model, geometry, k) for k, name in enumerate(geometry.squared)}
     points = model.isolated - geometry.origin
@@ -82,6 +85,7 @@ def _column_names(query: Query, model: SEPModel) -> Geometry:
     origin = model.stack.origin if model.n_ellipsoids else model.isolated.mean(axis=0)
     return Geometry(
         rows=[query.prefixed(f"z{j}") for j in range(len(model.shift))],
+        placed=[query.prefixed(f"z{j}") for j in model.placed.tolist()],
         moved=query.prefixed("y"),
         origin=np.where(np.abs(origin) < TINY_SHIFT, 0.0, origin),
         size=query.prefixed("size"),

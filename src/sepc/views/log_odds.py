@@ -202,7 +202,7 @@ def ellipsoid_weights(
     inside = near + deep * depth(np.array(even_variance(float(d), d))) - means
     size, low, high = np.abs(inside), None, None
     if rows is not None and len(rows):
-        squared = squared_radii(model.standardize(sample(rows)), model.centers, model.roots)
+        squared = squared_radii(model.place(sample(rows)), model.centers, model.roots)
         terms = nearness(squared) * near + depth(squared) * deep - means
         size = np.abs(terms).mean(axis=0)
         low, high = np.quantile(terms, MOST_TERMS, axis=0)

@@ -15,7 +15,8 @@ from scipy.linalg import eigh
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.sep_model import SEPModel, mean_and_covariance
+from sepc.model.place_moments import mean_and_covariance
+from sepc.model.sep_model import SEPModel
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import listed, name_of, percent
 
@@ -57,6 +58,24 @@ class Plane(ShownOnOneLine):
         return Ellipsoid(self.place(ellipsoid.center[None, :])[0], np.linalg.inv(upper).T)
 
 
+def placed_names(model: SEPModel) -> tuple[str, ...]:
+    """Names of the features that a picture of ellipsoids can show: those that are not standalone."""
+    return tuple(model.feature_names[j] for j in model.placed.tolist())
+
+
+def ellipsoid_plane(model: SEPModel, features: tuple[str | int, str | int]) -> Plane:
+    """The plane of two features of a model's ellipsoids, by name or by position among all features."""
+    names, placed = model.feature_names, model.placed.tolist()
+    for feature in () if isinstance(features, str) else features:
+        j = position_of(names, feature)
+        if j not in placed:
+            raise ValueError(f"{names[j]!r} is standalone: ellipsoids have no extent along it. Choose another feature.")
+    if isinstance(features, str) or len(features) != 2:
+        return feature_plane(names, features)
+    first, second = (placed.index(position_of(names, feature)) for feature in features)
+    return feature_plane(placed_names(model), (first, second))
+
+
 def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -> Plane:
     """The plane of two features.
 
@@ -92,7 +111,8 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
 def principal_plane(model: SEPModel) -> Plane:
     """The two directions in which a fitted model's ellipsoids vary most, in standard units.
 
-    They estimate the principal axes of the standardised training rows from the ellipsoids and isolated rows.
+    They estimate the principal axes of the standardised training rows from the ellipsoids and isolated rows, without
+    standalone features.
 
     Raises
     ------
@@ -100,15 +120,16 @@ def principal_plane(model: SEPModel) -> Plane:
         If the model has a single feature.
     """
     if model.centers.shape[1] < 2:
-        raise ValueError(f"This plot needs two features; the model has only {model.feature_names[0]!r}.")
+        needed = "two features" if model.alone is None else "two features that are not standalone"
+        raise ValueError(f"This plot needs {needed}; the model has only {placed_names(model)[0]!r}.")
     mean, covariance = mean_and_covariance(model)
     unit = _unit(model, covariance)
     lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
     first, second = (_fix_sign(axes[:, -k]) for k in (1, 2))
     shares = np.maximum(lengths[::-1], 0.0) / max(float(lengths.sum()), np.finfo(float).tiny)
     return Plane(
-        origin=model.shift + model.scale * mean,
-        directions=np.stack([first, second]) / (unit * model.scale),
+        origin=model.in_own_units(mean),
+        directions=np.stack([first, second]) / (unit * model.scale[model.placed]),
         names=(
             f"principal axis 1 ({percent(shares[0], 0)} of the spread)",
             f"principal axis 2 ({percent(shares[1], 0)})",
@@ -140,7 +161,7 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
 def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
     """The spread of each feature; ones if the model already standardises its features."""
     if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
-        return np.ones(len(model.scale))
+        return np.ones(len(model.placed))
     spread = np.sqrt(np.diag(covariance))
     largest = float(spread.max()) or 1.0
     return np.asarray(np.where(spread > LEAST_SPREAD * largest, spread, largest))
@@ -201,16 +222,16 @@ def separating_plane(model: SEPModel, rows: FloatArray, labels: NDArray[Any]) ->
     """The two linear discriminants that separate the labels best; None if there are fewer than three labels."""
     if len(np.unique(labels)) < 3:
         return None
-    between, within = _scatters(model.standardize(rows), labels)
+    between, within = _scatters(model.place(rows), labels)
     directions = eigh(between, within)[1][:, :-3:-1].T
     directions = directions * np.sign(directions[np.arange(2), np.abs(directions).argmax(axis=1)])[:, np.newaxis]
     names = [
-        listed(name_of(model.feature_names[j]) for j in np.argsort(-np.abs(direction), kind="stable")[:N_NAMED])
+        listed(name_of(placed_names(model)[j]) for j in np.argsort(-np.abs(direction), kind="stable")[:N_NAMED])
         for direction in directions
     ]
     return Plane(
-        origin=rows.mean(axis=0),
-        directions=directions / model.scale,
+        origin=rows[:, model.placed].mean(axis=0),
+        directions=directions / model.scale[model.placed],
         names=(f"best separation of the labels: mostly {names[0]}", f"second best: mostly {names[1]}"),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,6 +19,8 @@ from sepc.columns.table import is_table
 from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
+from sepc.estimators.sep.best_columns import best_columns
+from sepc.estimators.sep.constraints import check_constraints
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import EditableModel
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
@@ -72,6 +75,18 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     force_features : list of names or None, default=None
         Columns of a DataFrame to use as features although they look like an id, an index, a constant or free text;
         by default such columns are left out, with a warning that names them.
+    monotone : mapping of columns to "up" or "down", sequence of -1, 0 and 1, or None, default=None
+        Columns whose larger values may only raise (or lower) the log-odds of `monotone_for`, by name or position, such
+        as ``{"income": "up", "debt": "down"}``; or a direction for every column, as in scikit-learn's `monotonic_cst`.
+        Each enters through a curve of its own alone, so this holds for every row, whatever its other values.
+    monotone_for : label or None, default=None
+        The label that directions refer to, against each of the others; by default the second of two.
+    features_alone : list of columns or None, default=None
+        Columns that enter through a curve of their own, like those of `monotone`, but in no particular direction: they
+        take no part in ellipsoids.
+    max_features : int or None, default=None
+        Use at most this many columns of a DataFrame: those on which a first fit to all of them relies most, and always
+        those that `monotone`, `features_alone` and `force_features` name. The others are left out.
     class_weight : "balanced", mapping of labels to weights or None, default=None
         Decide as if class frequencies differed from training: a class of weight 2 is twice as frequent relative to the
         others, and "balanced" makes all equally frequent. For a rare class whose rows must not be missed. The fit is
@@ -151,6 +166,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         fit_rows: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
         force_features: Collection[Any] | None = None,
+        monotone: Any = None,
+        monotone_for: Any = None,
+        features_alone: Collection[Any] | None = None,
+        max_features: int | None = None,
         class_weight: Any = None,
         published: bool = False,
         out_of_fold: bool = False,
@@ -167,6 +186,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.fit_rows = fit_rows
         self.categorical_features = categorical_features
         self.force_features = force_features
+        self.monotone = monotone
+        self.monotone_for = monotone_for
+        self.features_alone = features_alone
+        self.max_features = max_features
         self.class_weight = class_weight
         self.published = published
         self.out_of_fold = out_of_fold
@@ -203,6 +226,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """
         self.check_parameters()
         settings = self._settings()
+        if self.max_features is not None:
+            settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
         fit = self._fit_training(training, settings)
         if hasattr(self, "out_of_fold_"):
@@ -229,7 +254,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.check_parameters()
         settings, names = self._settings(), getattr(other, "feature_names_in_", None)
         columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
-        self._fit_training(complete(rows, labels, columns, settings), settings)
+        alone = other.model_.alone
+        if alone is not None:
+            alone = alone.among(other.classes_, np.unique(labels))
+        self._fit_training(complete(rows, labels, columns, settings, alone), settings)
         return self
 
     def _settings(self) -> FitSettings:
@@ -245,6 +273,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             fit_rows=self.fit_rows,
             categorical=() if chosen is None or isinstance(chosen, str) else chosen,
             force_features=self.force_features or (),
+            monotone=self.monotone,
+            monotone_for=self.monotone_for,
+            features_alone=self.features_alone,
+            kept=None,
             published=self.published,
             out_of_fold=self.out_of_fold,
             n_jobs=self.n_jobs,
@@ -340,6 +372,12 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         if self.fit_rows not in ("auto", None) and (isinstance(self.fit_rows, str) or self.fit_rows < 1):
             raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
         check_class_weight(self.class_weight)
+        check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
+        is_number = isinstance(self.max_features, Integral) and not isinstance(self.max_features, bool)
+        if self.max_features is not None and not (is_number and self.max_features >= 1):
+            raise ValueError(f"max_features is {self.max_features!r}; it must be a number of columns, or None for all.")
+        if self.max_features is not None and (self.published or self.trust != "weights"):
+            raise ValueError("max_features needs trust='weights': columns are compared by what they add to log-odds.")
         if self.out_of_fold and (self.published or self.trust != "weights"):
             raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
 

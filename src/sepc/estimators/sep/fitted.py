@@ -43,7 +43,7 @@ class FittedEllipsoid(ShownInLists):
     label : object
         The label of its class.
     ellipsoid : Ellipsoid
-        In the features given to `fit`.
+        In the features given to `fit`, without standalone ones.
     counts : (C,) array
         Training rows of each class inside it.
     cuts : tuple of Hyperplane
@@ -95,14 +95,14 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
     model : SEPModel
     n_cuts, n_round : (K,) arrays
         Number of cuts of each ellipsoid, and the round it was found in.
-    normals, offsets, through_means : (M, d), (M,) and (M,) arrays
+    normals, offsets, through_means : (M, g), (M,) and (M,) arrays
         The cuts of all ellipsoids one after the other, as in `Hyperplane`.
     """
 
     model: SEPModel = given()
     n_cuts: IntArray = counts("K")
     n_round: IntArray = ints("K")
-    normals: FloatArray = floats("M", "d", name="cut_normals")
+    normals: FloatArray = floats("M", "g", name="cut_normals")
     offsets: FloatArray = floats("M", name="cut_offsets")
     through_means: BoolArray = bools("M")
 
@@ -176,8 +176,9 @@ class History(ShownInLists):
 def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> FittedEllipsoids:
     """The ellipsoids in the order in which they were found, in the user's own features."""
     cuts = [cut for piece in pieces.ellipsoids for cut in piece.cuts]
-    normals = np.array([cut.normal / model.scale for cut in cuts]).reshape(-1, len(model.feature_names))
-    offsets = [cut.own_offset + float(normal @ model.shift) for cut, normal in zip(cuts, normals, strict=True)]
+    shift, scale = model.shift[model.placed], model.scale[model.placed]
+    normals = np.array([cut.normal / scale for cut in cuts]).reshape(-1, len(scale))
+    offsets = [cut.own_offset + float(normal @ shift) for cut, normal in zip(cuts, normals, strict=True)]
     return FittedEllipsoids(
         model=model,
         n_cuts=np.array([len(piece.cuts) for piece in pieces.ellipsoids], dtype=np.int64),

@@ -13,6 +13,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import Preparation
 from sepc.estimators.sep.fitted import FittedEllipsoids, sample_rows
 from sepc.estimators.sep.importances import importances_of
+from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.sep_model import SEPModel
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -42,6 +43,29 @@ class FittedViews:
         names = getattr(self, "feature_names_in_", self.model_.feature_names)
         return np.array([sizes.get(str(name), 0.0) for name in names])
 
+    def proofs(self) -> Proofs:
+        """What is proved of the features of `monotone`, in words, and what follows from it.
+
+        Every statement is checked against the weights that the model has now, also after edits.
+
+        Returns
+        -------
+        Proofs
+            A sequence with an entry for each monotone feature; `print` shows it in words.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sepc import SEPClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X[["mean texture", "worst area", "worst concavity"]]
+        >>> classifier = SEPClassifier(monotone={"worst area": "down"}).fit(X, y)
+        >>> print(classifier.proofs()[0])
+        A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
+        """
+        check_is_fitted(self)
+        return proofs_of(self.model_)
+
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
         region: IntArray = self.decide(X).region
@@ -64,6 +88,9 @@ class FittedViews:
         (n, d) array
         """
         check_is_fitted(self)
+        if (alone := self.model_.alone) is not None:
+            names = listed(shown(self.model_.feature_names[j]) for j in alone.features.tolist())
+            raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
         of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
         if not of_label:
             known = listed(map(shown, self.classes_), MOST_NAMES)

@@ -66,7 +66,8 @@ def most_ellipsoids(n_rows: int) -> int:
 class FitSettings:
     """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
 
-    `who` is the name of the classifier, for messages. `categorical` and `force_features` name columns of a table.
+    `who` is the name of the classifier, for messages. `categorical` and `force_features` name columns of a table;
+    `monotone` and `features_alone` name columns or give their positions. `kept` are the columns to use; None for all.
     """
 
     who: str
@@ -78,6 +79,10 @@ class FitSettings:
     fit_rows: int | str | None
     categorical: Collection[Any]
     force_features: Collection[Any]
+    monotone: Any
+    monotone_for: Any
+    features_alone: Any
+    kept: Collection[str] | None
     published: bool
     out_of_fold: bool
     n_jobs: int | None
@@ -114,14 +119,17 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
     standard = (
         by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
     )
+    unit = by_deviation.scale / standard.scale
+    if training.placed is not None:
+        standard, unit = replace(standard, placed=training.placed), unit[training.placed]
     n_rows = sum(points.n_points for points in training.classes)
-    n_partitioned = settings.n_partitioned(n_rows, training.rows.n_features)
+    n_partitioned = settings.n_partitioned(n_rows, standard.n_placed)
     partitioning = Settings(
         n_impure=settings.n_impure,
         published=settings.published,
         max_rounds=settings.max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
-        unit=by_deviation.scale / standard.scale,
+        unit=unit,
         local_rows=settings.local_rows,
     )
     common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
@@ -185,7 +193,7 @@ class _Common:
     def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
         """Counts rows in the ellipsoids."""
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-        return self.standard.of_reduction(StackedSignatures.of(ellipsoids, len(self.standard.shift), BOUNDARY_SLACK))
+        return self.standard.of_reduction(StackedSignatures.of(ellipsoids, self.standard.n_placed, BOUNDARY_SLACK))
 
     def model_and_digest(self, pieces: Pieces) -> tuple[SEPModel, str]:
         """A model of all training rows, without weights, and the digest of these rows, in one pass."""
@@ -208,7 +216,7 @@ class _Common:
     ) -> SEPModel:
         """A model without weights: the ellipsoids, and how many rows of each class lie in them."""
         standard, weight_scale = self.standard, self.training.weight_scale
-        centers, roots = ellipsoid_arrays(pieces, len(standard.shift))
+        centers, roots = ellipsoid_arrays(pieces, standard.n_placed)
         model = SEPModel(
             classes=labels,
             class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
@@ -225,6 +233,7 @@ class _Common:
             slack=BOUNDARY_SLACK,
             trust=self.settings.trust,
             published=self.settings.published,
+            alone=None if self.training.alone is None else self.training.alone.among(self.training.labels, labels),
         )
         return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -14,12 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import read_columns
+from sepc.columns.kinds import Column, Kind, read_columns
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.checks import check_labels
 from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
@@ -27,6 +29,7 @@ from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
 from sepc.looking.totals import warn_of_totals
 from sepc.model.seen_rows import given_columns
+from sepc.model.standalone import Standalone
 from sepc.points.missing_labels import refuse_missing_labels
 from sepc.points.row_digest import digest_of_rows
 
@@ -53,7 +56,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
         warn_of_misspellings(labels, counts)
-        return training
+        return replace(training, alone=_standalone(training.columns, training.labels, settings))
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
@@ -67,17 +70,24 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
     warn_of_misspellings(*counted_labels(labels))
-    training = complete(rows, labels, columns, settings)
+    alone = _standalone(columns, np.unique(labels), settings)
+    training = complete(rows, labels, columns, settings, alone)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, weight_scale=unit, table=TableRows(rows, labels, positions, n_table))
 
 
-def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings) -> TrainingSet:
+def complete(
+    rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings, alone: Standalone | None
+) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
     classes, which = np.unique(labels, return_inverse=True)
     digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
     training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
-    return replace(training, digest=digest)
+    return replace(training, digest=digest, alone=alone)
+
+
+def _standalone(columns: GivenColumns, labels: NDArray[Any], settings: FitSettings) -> Standalone | None:
+    return standalone_of(columns, labels, settings.monotone, settings.monotone_for, settings.features_alone)
 
 
 def _numbers(
@@ -91,6 +101,7 @@ def _numbers(
         check_consistent_length(X, labels)
         kinds, values = read_columns(X, settings.categorical, settings.force_features)
         warn_of_totals(last_cells(X), values)
+        given, kinds = kinds, _keep(kinds, settings.kept)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
                 values, labels = (
@@ -100,7 +111,7 @@ def _numbers(
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
             preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
-            warn_of_columns(kinds, stacklevel=5)
+            warn_of_columns(given, stacklevel=5)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=5)
     elif settings.categorical or settings.force_features:
@@ -117,6 +128,19 @@ def _numbers(
     if copies is not None:
         rows, labels = rows[copies.positions], labels[copies.positions]
     return rows, labels, GivenColumns(rows.shape[1], names)
+
+
+def _keep(columns: tuple[Column, ...], kept: Collection[str] | None) -> tuple[Column, ...]:
+    """The columns, with those that are not kept left out."""
+    if kept is None:
+        return columns
+    why = f"not among the {len(kept)} that matter most"
+    return tuple(
+        column
+        if column.name in kept or column.kind is Kind.LEFT_OUT
+        else replace(column, kind=Kind.LEFT_OUT, why=why, written=None)
+        for column in columns
+    )
 
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:

@@ -182,7 +182,7 @@ class RowPhrases:
 def gauges_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The gauge of every row in every ellipsoid, of shape (n, K)."""
     gauges = np.empty((len(rows), model.n_ellipsoids))
-    for place, squared in tiles_of_squared_radii(model.standardize(rows), model.stack):
+    for place, squared in tiles_of_squared_radii(model.place(rows), model.stack):
         gauges[place] = np.sqrt(squared)
     return gauges
 

@@ -28,7 +28,8 @@ def unusual_features(phrases: RowPhrases, i: int, known: BoolArray) -> list[int]
     """Columns that keep a row out of the nearest ellipsoid or, without ellipsoids, off the mean; strongest first."""
     if phrases.model.n_ellipsoids:
         return _rank_columns(feature_shares(phrases.model, phrases.rows[i], int(phrases.nearest[i])), known, phrases)
-    apart = np.minimum(np.abs(phrases.model.standardize(phrases.rows[i : i + 1])[0]), FARTHEST)
+    model = phrases.model
+    apart = np.minimum(np.abs(model.standardize(phrases.rows[i : i + 1])[0]), FARTHEST) * model.is_placed
     return _rank_columns(apart / (apart.sum() or 1.0), known, phrases)
 
 
@@ -42,9 +43,11 @@ def _rank_columns(shares: FloatArray, known: BoolArray, phrases: RowPhrases) -> 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
     """The share of each feature in the squared radius of `row` in ellipsoid `k`.
 
-    With correlated features, some may reduce the squared radius; their share is zero.
+    With correlated features, some may reduce the squared radius; their share is zero, like that of standalone features.
     """
-    offset = np.clip(model.standardize(row[None, :])[0] - model.centers[k], -FARTHEST, FARTHEST)
+    offset = np.clip(model.place(row[None, :])[0] - model.centers[k], -FARTHEST, FARTHEST)
     offset /= np.abs(offset).max() or 1.0
     terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)
-    return np.asarray(terms / (terms.sum() or 1.0))
+    shares = np.zeros(len(model.shift))
+    shares[model.placed] = terms / (terms.sum() or 1.0)
+    return shares

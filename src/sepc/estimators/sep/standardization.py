@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sepc._typing import BoolArray, FloatArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels.magnitude import RANGE_TO, power_of_two, refuse_unworkable, width
-from sepc.points.first_columns import first_columns
+from sepc.points.chosen_columns import chosen_columns, first_columns
 from sepc.points.joint_reduction import JointReduction
 from sepc.points.protocol import Answer, PointSet, Reduction
 from sepc.points.reductions import ColumnRange, Moments, Spread
@@ -88,10 +88,14 @@ def _size_of(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """The standardisation ``(x - shift) / scale``."""
+    """The standardisation ``(x - shift) / scale``.
+
+    `placed` holds the features that ellipsoids are made of; None if all are.
+    """
 
     shift: FloatArray
     scale: FloatArray
+    placed: IntArray | None = None
 
     @classmethod
     def of(cls, extent: Extent) -> Standardization:
@@ -120,15 +124,23 @@ class Standardization:
             )
         return cls(np.zeros_like(largest), np.full_like(largest, unit))
 
+    @property
+    def n_placed(self) -> int:
+        """The number of features that ellipsoids are made of."""
+        return len(self.shift) if self.placed is None else len(self.placed)
+
     def of_set(self, points: PointSet) -> PointSet:
-        """The features of a set of rows in standard units, without category codes that may follow."""
+        """The placed features of a set of rows in standard units, without category codes that may follow."""
+        if self.placed is not None:
+            points = chosen_columns(points, self.placed)
+            return points.rescaled(self.shift[self.placed], self.scale[self.placed])
         points = first_columns(points, len(self.shift))
         if (self.shift == 0.0).all() and (self.scale == 1.0).all():
             return points
         return points.rescaled(self.shift, self.scale)
 
     def of_reduction(self, reduction: Reduction[Any, Answer]) -> Reduction[Any, Answer]:
-        """The reduction applied to rows in standard units, without a standardised copy of the data."""
+        """The reduction applied to placed features in standard units, without a standardised copy of the data."""
         return _InStandardUnits(reduction, self)
 
     def apply(self, rows: FloatArray) -> FloatArray:
@@ -137,6 +149,11 @@ class Standardization:
         moved /= self.scale
         return np.asarray(moved)
 
+    def place(self, rows: FloatArray) -> FloatArray:
+        """The placed features of rows in standard units."""
+        moved = self.apply(rows)
+        return moved if self.placed is None else np.ascontiguousarray(moved[:, self.placed])
+
 
 @dataclass(frozen=True, eq=False)
 class _InStandardUnits:
@@ -144,7 +161,7 @@ class _InStandardUnits:
     standard: Standardization
 
     def map(self, block: FloatArray) -> Any:
-        return self.reduction.map(self.standard.apply(block))
+        return self.reduction.map(self.standard.place(block))
 
     def combine(self, left: Any, right: Any) -> Any:
         return self.reduction.combine(left, right)

@@ -20,12 +20,16 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureDisplay
 from sepc.plain_values import plain
 
+# Parameters that files of earlier versions lack; a file has them only if they are used.
+LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone", "max_features")
+
 
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier with the history of its fit."""
     preparation = classifier.preparation_
     prepared = None if preparation is None else record_to_node(preparation, writer.under("preparation"))
-    return fields_to_node(classifier) | {
+    unused = tuple(name for name in LATER_PARAMETERS if getattr(classifier, name) is None)
+    return fields_to_node(classifier, without=unused) | {
         "preparation": prepared,
         "model": record_to_node(classifier.model_, writer.under("model")),
         **record_to_node(classifier.ellipsoids_, writer),
@@ -43,7 +47,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     _check_features(reader, model, preparation, classifier.n_features_in_)
     classifier.preparation_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
-    sizes = {"K": model.n_ellipsoids, "d": len(model.feature_names)}
+    sizes = {"K": model.n_ellipsoids, "g": len(model.placed)}
     classifier.ellipsoids_ = record_from(FittedEllipsoids, reader, sizes, model=model)
     if len(reader.value("history", list)) > len(model.classes):
         raise reader.wrong("has more partitions than classes")

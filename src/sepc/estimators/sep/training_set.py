@@ -19,8 +19,9 @@ from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.standardization import Extent
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.sep_model import SEPModel
+from sepc.model.standalone import Standalone
 from sepc.model.training_summary import FeatureDisplay
-from sepc.points.first_columns import first_columns
+from sepc.points.chosen_columns import first_columns
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
 from sepc.wording import MOST_NAMES, listed, shown
@@ -105,6 +106,8 @@ class TrainingSet:
         The rows before imputation, if they come from a table or an array in memory.
     digest : str
         Of the rows before imputation, if they are in memory; of others it takes a pass, and is empty.
+    alone : Standalone or None
+        The features that enter through their own curve alone, if any.
     """
 
     rows: PointSet
@@ -114,6 +117,13 @@ class TrainingSet:
     weight_scale: float = 1.0
     table: TableRows | None = None
     digest: str = ""
+    alone: Standalone | None = None
+
+    @property
+    def placed(self) -> IntArray | None:
+        """The features that ellipsoids are made of; None if all are."""
+        every = np.arange(len(self.columns.feature_names))
+        return None if self.alone is None else np.setdiff1d(every, self.alone.features)
 
     @cached_property
     def extent(self) -> Extent:

@@ -40,7 +40,7 @@ def summarise_training(
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
-    squared = squared_radii(model.standardize(rows), model.centers, model.roots)
+    squared = squared_radii(model.place(rows), model.centers, model.roots)
     usual = summarise_rows(rows, classes, shares[classes], squared <= 1.0 + model.slack, displays)
     kinds = None
     if model.weights is not None and len(model.shift) <= MOST_FEATURES:

@@ -101,6 +101,8 @@ class CurveColumns:
     step : float
         The height of a step with coefficient one; with more knots, steps are smaller.
     category_columns : sequence of CategoryColumn
+    directions : (d,) array of int or None
+        For each feature, 1 or -1 if its curve may only rise or fall, else 0; None if all are free.
     """
 
     rows: FloatArray
@@ -110,16 +112,24 @@ class CurveColumns:
     stepped: list[IntArray]
     step: float
     category_columns: Sequence[CategoryColumn]
+    directions: IntArray | None = None
 
     @classmethod
-    def of(cls, rows: FloatArray, codes: IntArray, category_columns: Sequence[CategoryColumn]) -> CurveColumns:
+    def of(
+        cls,
+        rows: FloatArray,
+        codes: IntArray,
+        category_columns: Sequence[CategoryColumn],
+        directions: IntArray | None = None,
+    ) -> CurveColumns:
         """Choose the knots; features made from categories have none."""
         n_most = most_knots(len(rows))
         encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
         knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
         stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
-        return cls(rows, np.ones(rows.shape[1], dtype=bool), knots, codes, stepped, step, category_columns)
+        has_line = np.ones(rows.shape[1], dtype=bool)
+        return cls(rows, has_line, knots, codes, stepped, step, category_columns, directions)
 
     def of_rows(self, rows: FloatArray, positions: IntArray) -> CurveColumns:
         """The same knots for some of the rows, whose category encodings may differ."""
@@ -167,6 +177,17 @@ class CurveColumns:
         widths = [columns.shape[1] for columns in (places.near, places.deep, places.isolated)]
         sizes = [*map(len, self.stepped), *map(len, self.knots), *lines, *widths]
         return np.repeat(np.arange(len(sizes)), sizes)
+
+    def signs(self, places: PlaceColumns) -> IntArray | None:
+        """The sign that the coefficient of each column must have, or 0; None if all are free."""
+        if self.directions is None:
+            return None
+        steps = np.repeat(self.directions, list(map(len, self.knots)))
+        n_categories, n_places = sum(map(len, self.stepped)), self.beside(places).shape[1]
+        signs = np.zeros(n_places, dtype=np.int64)
+        signed = np.concatenate([steps, self.directions[self.has_line]])
+        signs[n_categories : n_categories + len(signed)] = signed
+        return signs
 
 
 def weights_of(

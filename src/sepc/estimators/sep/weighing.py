@@ -60,6 +60,8 @@ class Weighing:
         Without weights, or with others.
     values : (n, d) array
         Standardised.
+    placed : (n, g) array
+        The features of these that ellipsoids are made of.
     which : (n,) array of int
         The class of each row.
     counts : (n,) array
@@ -69,6 +71,7 @@ class Weighing:
 
     model: SEPModel
     values: FloatArray
+    placed: FloatArray
     which: IntArray
     counts: FloatArray
     curves: CurveColumns
@@ -89,9 +92,9 @@ class Weighing:
         sizes = [len(sample.rows) for sample in samples]
         shares = np.repeat([sample.weight for sample in samples], sizes)
         values, codes = model.standardize(given), given[:, len(model.shift) :].astype(np.int64)
-        curves = CurveColumns.of(values, codes, category_columns)
+        curves = CurveColumns.of(values, codes, category_columns, _directions(model))
         counts = shares * (len(given) * weight_scale / shares.sum())
-        return cls(model, values, np.repeat(np.arange(len(samples)), sizes), counts, curves)
+        return cls(model, values, model.place(given), np.repeat(np.arange(len(samples)), sizes), counts, curves)
 
     def penalties(self, crossing: Crossing) -> Penalties:
         """Learn a penalty for every group, from rows in partitions that have not seen them."""
@@ -105,13 +108,15 @@ class Weighing:
             is_in = folds == fold
             if is_in.any():
                 values[is_in] = self.model.standardize(seen.rows[positions[is_in]])
-                squared = squared_radii(values[is_in], *ellipsoid_arrays(pieces, values.shape[1]))
+                placed = self.model.place(seen.rows[positions[is_in]])
+                squared = squared_radii(placed, *ellipsoid_arrays(pieces, placed.shape[1]))
                 isolated = pieces.isolated[_evenly_spaced(len(pieces.isolated), PENALTY_ISOLATED)]
-                columns = PlaceColumns.of(values[is_in], squared, isolated, self._width)
+                columns = PlaceColumns.of(placed, squared, isolated, self._width)
                 places = places.beside(columns.within(is_in))
         curves = self.curves.of_rows(values, positions)
         # Classes without any row here are ignored.
         classes, which = np.unique(self.which[positions], return_inverse=True)
+        signs, at = curves.signs(places), np.flatnonzero(classes == self._towards)
         return learn_penalties(
             curves.beside(places),
             which,
@@ -119,6 +124,8 @@ class Weighing:
             curves.groups(places),
             curves.kinds,
             weights=self.counts[positions],
+            signs=signs if len(at) else None,
+            signs_for=int(at[0]) if len(at) else 0,
         )
 
     def weights(self, pieces: Pieces, penalties: Penalties) -> Weights:
@@ -126,30 +133,53 @@ class Weighing:
         model, curves = self.model, self.curves
         weighed = _evenly_spaced(len(model.isolated), MOST_ISOLATED)
         isolated, width = model.isolated[weighed], self._width
-        squared = squared_radii(self.values, model.centers, model.roots)
+        squared = squared_radii(self.placed, model.centers, model.roots)
         if penalties.n_rounds:
             kinds, is_kept = curves.kinds, penalties.n_effective >= NOTHING
             curves = curves.only(is_kept[kinds == CATEGORIES], is_kept[kinds == STEPS], is_kept[kinds == LINES])
-            places = PlaceColumns.of(self.values, left_out_radii(self.values, pieces), isolated, width)
+            places = PlaceColumns.of(self.placed, left_out_radii(self.placed, pieces), isolated, width)
             near, deep, beside = (bool(is_kept[kinds == kind].all()) for kind in (NEAR, DEEP, ISOLATED))
             places = places.only(near=near, deep=deep, isolated=beside)
         else:
-            places = PlaceColumns.of(self.values, squared.copy(), isolated, width)
+            places = PlaceColumns.of(self.placed, squared.copy(), isolated, width)
         roots = np.sqrt(penalties.penalties[curves.groups(places)])
         columns, n_classes = curves.beside(places).scale_columns(1.0 / roots), len(model.classes)
-        solution = fit_softmax(columns, self.which, n_classes, penalty=1.0, weights=self.counts, tol=EXACT_TO)
+        solution = fit_softmax(
+            columns,
+            self.which,
+            n_classes,
+            penalty=1.0,
+            weights=self.counts,
+            tol=EXACT_TO,
+            signs=curves.signs(places),
+            signs_for=self._towards,
+        )
         coefficients = solution.coefficients / roots[:, np.newaxis]
         weights = weights_of(curves, places, coefficients, solution.offsets, len(isolated), width)
-        beside = isolated_nearness(self.values, isolated, width).mean(axis=0)
+        beside = isolated_nearness(self.placed, isolated, width).mean(axis=0)
         weights = _centre(weights, nearness(squared.copy()).mean(axis=0), depth(squared).mean(axis=0), beside)
         all_isolated = np.zeros((len(model.isolated), n_classes))
         all_isolated[weighed] = weights.isolated
         return replace(weights, isolated=all_isolated)
 
     @property
+    def _towards(self) -> int:
+        """The class that the directions of curves refer to."""
+        return 0 if self.model.alone is None else self.model.alone.towards
+
+    @property
     def _width(self) -> float:
         """The width of Gaussians around isolated rows; arbitrary without such rows, or if all rows are equal."""
         return (WIDTH_IN_REACHES * self.model.reach if len(self.model.isolated) else 0.0) or 1.0
+
+
+def _directions(model: SEPModel) -> IntArray | None:
+    """For each feature of a model, the direction of its curve, or 0; None if all are free."""
+    if model.alone is None or not model.alone.directions.any():
+        return None
+    directions = np.zeros(len(model.shift), dtype=np.int64)
+    directions[model.alone.features] = model.alone.directions
+    return directions
 
 
 def _evenly_spaced(n: int, n_most: int) -> IntArray:

@@ -9,7 +9,8 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.monitoring.tally import CUTS, Tally
-from sepc.model.sep_model import SEPModel, mean_and_deviation
+from sepc.model.place_moments import mean_and_deviation
+from sepc.model.sep_model import SEPModel
 
 SHARE, OUTSIDE, FEATURE, ERROR, GAP, ROUND = "share", "outside", "feature", "error", "gap", "round"
 KINDS = (SHARE, OUTSIDE, FEATURE, ERROR, GAP, ROUND)
@@ -114,7 +115,8 @@ class MonitoredRates:
         model = self.model
         n_inside = np.maximum(model.table.memberships.sum(axis=1, keepdims=True), 1)
         sets = model.table.memberships.astype(np.float64) @ model.centers / n_inside
-        standardized = np.concatenate([sets, model.centers, model.isolated, np.zeros((1, self.n_features))])
+        places = np.concatenate([sets, model.centers, model.isolated, np.zeros((1, model.centers.shape[1]))])
+        standardized = model.with_alone(places)
         return np.asarray(standardized * model.scale + model.shift)
 
     def compare(self, region: IntArray, features: FloatArray) -> tuple[BoolArray, BoolArray]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from same_model import draw
 
-from sepc.points.first_columns import FirstColumns, first_columns
+from sepc.points.chosen_columns import ChosenColumns, first_columns
 from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.reductions import ColumnRange, Moments
 
@@ -37,7 +37,7 @@ def test_a_set_without_other_columns_stays_itself(rows):
 
 def test_every_question_is_about_the_first_columns(cut, rows):
     plain = ArrayPoints(rows[:, :D])
-    assert isinstance(cut, FirstColumns)
+    assert isinstance(cut, ChosenColumns)
     assert (cut.n_points, cut.n_features) == (N, D)
     np.testing.assert_array_equal(cut.gather(N), plain.rows)
     np.testing.assert_array_equal(cut.reduce(ColumnRange()), plain.reduce(ColumnRange()))
