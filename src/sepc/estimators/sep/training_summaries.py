@@ -40,7 +40,8 @@ def summarise_training(
     Samples of the classes are in the user's own features, followed by category codes. Each row counts as
     `weight_scale` rows. Without `keep_hashes`, no row is hashed.
     """
-    seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), displays) if keep_hashes else SeenRows.none()
+    drawn = np.concatenate([sample.rows for sample in samples])
+    seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
     samples = _thin_out(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
