@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from same_model import draw
 from sklearn.datasets import load_iris
 
 import sepc
@@ -11,7 +12,6 @@ from sepc.lifecycle import audit
 from sepc.model.seen_rows import SEED
 from sepc.model_files import from_bytes, to_bytes
 from sepc.points.row_hash import row_hashes
-from tests.same_model import draw
 
 ROWS, LABELS = draw(240)
 
