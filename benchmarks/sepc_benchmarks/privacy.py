@@ -1,6 +1,6 @@
 """What a model and its file tell about training rows, beside other classifiers, with and without `keep_rows`.
 
-At most 600 rows of each data set, numeric columns. 64 models of each kind are fitted to random halves of them.
+At most 600 rows of each data set, numeric columns. 32 models of each kind are fitted to random halves of them.
 
 **answers**: membership inference by the likelihood ratio attack with shadow models (Carlini et al., 2022). Each model
 is attacked in turn, and the others are the shadows: for each row, normal distributions of the log-odds of its true
@@ -46,7 +46,7 @@ Array = NDArray[Any]
 
 SETS = ("wdbc", "ilpd", "vehicle", "banknote_authentication")
 MOST_ROWS = 600
-N_MODELS = 64
+N_MODELS = 32
 FALSE_RATE = 0.01
 N_BOOTSTRAP = 1_000
 ON_BOUNDARY = 1e-9
@@ -209,6 +209,7 @@ def main() -> None:
     names, n_models, n_files = (SETS[:1], 4, 1) if options.smallest else (SETS, N_MODELS, 8)
     learners = [DEFAULT, "KNeighbors"] if options.smallest else list(LEARNERS)
     answers, files, price = [], [], []
+    results: dict[str, list[dict[str, Any]]] = {}
     for name in names:
         X, y = rows_of(name)
         drawn = np.random.default_rng(0).permutation(len(y))[: 60 if options.smallest else MOST_ROWS]
@@ -245,13 +246,10 @@ def main() -> None:
                     "difference of AURC": interval(without["aurc"] - usual["aurc"]),
                 }
             )
-    show("answers", answers)
-    show("files", files)
-    results: dict[str, Any] = {"answers": answers, "files": files}
-    if price:
-        show("price", price)
-        results["price"] = price
-    save(options.output, results)
+        results = {"answers": answers, "files": files} | ({"price": price} if price else {})
+        save(options.output, results)
+    for title, records in results.items():
+        show(title, records)
 
 
 if __name__ == "__main__":

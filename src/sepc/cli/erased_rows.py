@@ -25,7 +25,7 @@ from sepc.wording import counted, shown
 ROW = "row"
 ALL_ROWS = 2**62
 # Options of a fit that decide whether a file may be read in blocks, and that a fitted model does not need.
-NOT_GIVEN = {"by": [], "max_risk": None, "merge_labels": False, "test_last": 0.0, "test_size": 0.0}
+NOT_GIVEN: dict[str, Any] = {"by": [], "max_risk": None, "merge_labels": False, "test_last": 0.0, "test_size": 0.0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,10 +109,10 @@ class Receipt(ShownAsCard):
             raise FormatError(f"{path} is not a receipt: it is not JSON.") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FormatError(f"{path} is not a receipt of an erasure.")
-        fields = {name: content.get(name) for name in (*COUNTS, *TEXTS)}
+        fields: dict[str, Any] = {name: content.get(name) for name in (*COUNTS, *TEXTS)}
         are_right = all(type(fields[name]) is int and fields[name] >= 0 for name in COUNTS)
         are_right &= all(isinstance(fields[name], str) for name in TEXTS) and isinstance(content.get("reading"), dict)
-        lists = {name: _texts(content.get(name)) for name in ("erased", "versions")}
+        lists: dict[str, Any] = {name: _texts(content.get(name)) for name in ("erased", "versions")}
         if not are_right or None in lists.values() or set(content) != {"format", "reading", *fields, *lists}:
             raise FormatError(f"{path} is not a receipt of an erasure, or is damaged.")
         return cls(**fields, **lists, reading=content["reading"])
