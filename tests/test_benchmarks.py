@@ -11,7 +11,17 @@ RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
 LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
     *("gaps", "growth"),
-    *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables"),
+    *(
+        "hostile_files",
+        "install_size",
+        "look",
+        "mixed_data",
+        "mlflow_load",
+        "monitor",
+        "n_impure",
+        "privacy",
+        "real_tables",
+    ),
     *("recourse", "repair", "scale", "score_command", "speed", "sql", "suspects"),
 }
 

@@ -20,6 +20,7 @@ from sepc.cli import (
     explain,
     export,
     fit,
+    forget,
     inspect,
     landscape,
     look,
@@ -30,6 +31,7 @@ from sepc.cli import (
     score,
     sign,
     verify,
+    verify_receipt,
 )
 from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
@@ -49,6 +51,8 @@ COMMANDS: dict[str, Any] = {
     "check-plan": check_plan,
     "counts": counts,
     "certify": certify,
+    "forget": forget,
+    "verify-receipt": verify_receipt,
     "inspect": inspect,
     "export": export,
     "sign": sign,

@@ -65,6 +65,9 @@ def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False)
         metavar="A,B",
         help="keep the --max-risk promise in each group of rows that share the values of one or two columns",
     )
+    model.add_argument(
+        "--no-rows", action="store_true", help="keep no training row, and no hash of one, in the model file"
+    )
     model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
 
 
@@ -122,7 +125,7 @@ def _partition(options: argparse.Namespace) -> Any:
     names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     named = {"categorical_features": categorical_features(options), "force_features": options.use}
-    return SEPClassifier(**given, **named, random_state=options.seed)
+    return SEPClassifier(**given, **named, keep_rows=not options.no_rows, random_state=options.seed)
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:

@@ -153,6 +153,11 @@ def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fal
         nargs="?" if optional else None,
         help=f"{files}, Parquet or Excel file, or - for standard input",
     )
+    add_table_options(parser)
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a table is written."""
     table = parser.add_argument_group("table format")
     table.add_argument(
         "--format", choices=("csv", "parquet", "excel"), help="format of the file; by default, from the file extension"

@@ -14,6 +14,7 @@ from sepc.estimators.checks import check_labels
 from sepc.estimators.partition_behind import partition_behind
 from sepc.model.provenance import Provenance
 from sepc.model.seen_rows import given_columns
+from sepc.model.sep_model import keeps_hashes
 from sepc.model.training_summary import FeatureDisplay
 from sepc.points.row_digest import digest_of_rows
 
@@ -49,8 +50,10 @@ def rows_digest(model: Any, X: Any, y: ArrayLike) -> str:
 
 
 def provenance_of_decided(decisions: Decisions, X: Any, labels: NDArray[Any], parent: str = "") -> Provenance:
-    """How something was made from rows that a model has decided on."""
-    return Provenance.now(digest_of_decided(decisions, X, labels), len(labels), parent)
+    """How something was made from rows that a model has decided on; without a digest if the model keeps none."""
+    partition = partition_behind(decisions)
+    is_kept = partition is None or keeps_hashes(partition.model)
+    return Provenance.now(digest_of_decided(decisions, X, labels) if is_kept else "", len(labels), parent)
 
 
 def digest_of_decided(decisions: Decisions, X: Any, labels: NDArray[Any]) -> str:

@@ -77,7 +77,7 @@ class Step:
             return [*lines, "a model of another library, which is not in the file"]
         if not self.versions:
             return [*lines, NOT_RECORDED]
-        known = f"digest {self.rows}" if self.rows else "digest not recorded: the rows are not numbers"
+        known = f"digest {self.rows}" if self.rows else "digest not recorded"
         lines.append(f"{self.done} {counted(self.n_rows or 0, 'row')}, {known}")
         lines += [f"made from model {self.parent}"] * bool(self.parent)
         lines += [*self.notes, f"with {', '.join(self.versions)}"]

@@ -24,6 +24,8 @@ LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL
 
 # Parameters renamed since 0.1.0; files keep the old name, so that files of all versions can be read.
 IN_FILES = {"force_features": "keep"}
+# Parameters added since 0.1.0, with their defaults; files without them stay the same.
+ADDED = {"keep_rows": True}
 
 
 def labels_to_node(labels: NDArray[Any]) -> Node:
@@ -76,7 +78,8 @@ def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
 
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
-    named = {IN_FILES.get(name, name): value for name, value in parameters.items()}
+    changed = {name: value for name, value in parameters.items() if name not in ADDED or value is not ADDED[name]}
+    named = {IN_FILES.get(name, name): value for name, value in changed.items()}
     kept = {name: _parameter_to_node(value) for name, value in named.items() if _is_parameter(value)}
     lost = {name: repr(value)[:200] for name, value in named.items() if name not in kept}
     return {"kept": kept, "lost": lost}

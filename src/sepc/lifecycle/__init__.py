@@ -1,4 +1,4 @@
-"""A model after deployment: audit it with feedback, repair it, monitor it, and send rows to a person."""
+"""A model after deployment: audit and repair it, monitor it, send rows to a person, and erase rows from it."""
 
 from sepc.lifecycle.auditing.audit import Audit, audit
 from sepc.lifecycle.auditing.disjuncts import Disjunct, Range
@@ -14,6 +14,10 @@ from sepc.lifecycle.comparing.changed_rows import ChangedRows
 from sepc.lifecycle.comparing.comparison import Comparison
 from sepc.lifecycle.comparing.tallies import ChangeCounts
 from sepc.lifecycle.comparing.term_shifts import TermShift
+from sepc.lifecycle.erasing.forgetting import Erasure, forget
+from sepc.lifecycle.erasing.receipt import Receipt, ReceiptError
+from sepc.lifecycle.erasing.salts import Salts
+from sepc.lifecycle.erasing.verifying import verify_receipt
 from sepc.lifecycle.monitoring.alarms import Alarm
 from sepc.lifecycle.monitoring.feature_shift import FeatureShift
 from sepc.lifecycle.monitoring.monitor import Monitor
@@ -36,6 +40,7 @@ __all__ = [
     "ColumnChange",
     "Comparison",
     "Disjunct",
+    "Erasure",
     "FeatureShift",
     "Monitor",
     "OverallTest",
@@ -44,17 +49,22 @@ __all__ = [
     "PlanLine",
     "Purpose",
     "Range",
+    "Receipt",
+    "ReceiptError",
     "RegionTests",
     "RepairResult",
     "Review",
     "ReviewQueue",
+    "Salts",
     "TermShift",
     "audit",
     "check_plan",
+    "forget",
     "from_label_studio",
     "label_config",
     "query_strategy",
     "repair",
     "row_digest",
     "to_label_studio",
+    "verify_receipt",
 ]

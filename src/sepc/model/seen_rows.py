@@ -39,6 +39,11 @@ class SeenRows:
         few = rows[:: max(1, -(-len(rows) // MOST_HASHES))]
         return cls(_hashes(few, displays))
 
+    @classmethod
+    def none(cls) -> SeenRows:
+        """No hashes, so that nobody can check a guess."""
+        return cls(np.empty(0, dtype=np.int64))
+
     def n_again(self, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> int:
         """How many of the hashed rows are among other rows, if more than by chance; else 0.
 

@@ -338,6 +338,11 @@ class SEPModel(ShownAsCard):
         return Card(f"SEPModel of {classes}, {counted(len(self.feature_names), 'feature')}", facts)
 
 
+def keeps_hashes(model: SEPModel) -> bool:
+    """Whether a model was fitted with `keep_rows`, so that hashes and digests of its rows may be kept."""
+    return model.seen_rows is None or len(model.seen_rows.hashes) > 0
+
+
 def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
     """Whether these roots are invertible, and neither they nor their inverses are too large to be squared."""
     in_own_features = roots / scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
 from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.drawn_rows import draw_rows
 from sepc.points.in_memory import BlockPoints
@@ -95,6 +95,10 @@ class ParquetSource:
             )
         return rows
 
+    def frame(self, i: int) -> Any:
+        """Rows of a block as a pandas DataFrame."""
+        return self._read(i, list(self.names)).to_pandas()
+
     def draw(self, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:
         """Draw up to `n_rows` rows with their labels: equally many from each block, as far as it has them."""
         import pyarrow as pa
@@ -166,6 +170,29 @@ def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tup
     table = ParquetSource.at(path, y)
     _refuse_no_rows(table, path)
     return table.draw(n_rows, seed)
+
+
+def labelled_tables(path: str | PathLike[str], y: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """The rows of each block as a pandas DataFrame, and their labels."""
+    source = ParquetSource.at(path, y)
+    for i in range(len(source.n_rows)):
+        labels = source.labels(i)
+        yield source.frame(i), labels.values[labels.codes]
+
+
+def write_some(path: str | PathLike[str], y: Any, positions: IntArray, to: str | PathLike[str]) -> None:
+    """Write the rows at these positions, with all their columns, to one Parquet file with the same row groups."""
+    source, n_done = _open(path, y), 0
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(to, source.schema) as writer:
+        for fragment in source.get_fragments():
+            for group in fragment.split_by_row_group():
+                table = group.to_table()
+                inside = positions[(positions >= n_done) & (positions < n_done + table.num_rows)] - n_done
+                n_done += table.num_rows
+                if len(inside):
+                    writer.write_table(table.take(inside))
 
 
 def has_other_columns(path: str | PathLike[str], y: Any) -> bool:

@@ -76,6 +76,11 @@ def as_text(sums: Sums) -> str:
     return f"{sums[0]:016x}{sums[1]:016x}"
 
 
+def sums_in(text: str) -> Sums:
+    """The sums that `as_text` wrote."""
+    return int(text[:16], 16), int(text[16:], 16)
+
+
 def label_keys(labels: Iterable[Any]) -> NDArray[np.uint64]:
     """A key for each label, by its value and type."""
     texts = (f"sepc rows {VERSION} {plain(label)!r}".encode() for label in labels)

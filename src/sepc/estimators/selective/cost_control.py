@@ -56,7 +56,13 @@ class CostControl:
 
 
 def choose_cheapest(
-    trust: FloatArray, cost: FloatArray, grid: FloatArray, possible: FloatArray, review: float, confidence: float
+    trust: FloatArray,
+    cost: FloatArray,
+    grid: FloatArray,
+    possible: FloatArray,
+    review: float,
+    confidence: float,
+    n_assumed: int = 0,
 ) -> CostControl:
     """The cheapest threshold of `grid` that passes fixed-sequence testing.
 
@@ -70,23 +76,27 @@ def choose_cheapest(
         All costs that a label may have; the largest is above `review`.
     review, confidence : float
         The mean cost of accepted rows exceeds `review` with probability at most ``1 - confidence``.
+    n_assumed : int, default=0
+        Further rows, which are not known and count as accepted at every threshold, at the largest cost.
     """
     thresholds, values = np.unique(grid)[::-1], np.unique(possible)
     accepted, counts = sums_at(thresholds, trust, (cost[:, None] == values).astype(np.int64))
+    accepted, n_rows = accepted + n_assumed, len(trust) + n_assumed
+    counts[:, -1] += n_assumed
     share = review / float(values[-1])
-    start = int(np.searchsorted(accepted, rows_to_start(len(trust), share, confidence)))
+    start = int(np.searchsorted(accepted, rows_to_start(n_rows, share, confidence, n_assumed)))
     n_passed = n_before_failure(mean_p_value(counts[start:], values, review, confidence) <= 1.0 - confidence)
     paid = counts @ values
-    totals = paid + review * (len(trust) - accepted)
+    totals = paid + review * (n_rows - accepted)
     tried, any_passed = min(start, len(thresholds) - 1), n_passed > 0
     # If totals are equal, take the last threshold, which accepts the most rows.
     chosen = start + n_passed - 1 - int(np.argmin(totals[start : start + n_passed][::-1])) if any_passed else tried
     return CostControl(
         threshold=float(thresholds[chosen]) if any_passed else math.inf,
         review=review,
-        n_rows=len(trust),
+        n_rows=n_rows,
         n_accepted=int(accepted[chosen]) if any_passed else 0,
-        cost=float(totals[chosen] / len(trust)) if any_passed else review,
+        cost=float(totals[chosen] / n_rows) if any_passed else review,
         n_needed=rows_needed(share, confidence),
         n_tried=int(accepted[tried]),
         tried_cost=float(paid[tried] / max(accepted[tried], 1)),

@@ -108,6 +108,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
     sites_ : tuple of str
         The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
+    n_erased_ : int
+        Rows that `sepc.lifecycle.forget` erased, each of which counts as a wrong calibration row; 0 for most models.
 
     Notes
     -----
@@ -130,6 +132,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     >>> bool((decisions.label != y[3000:])[decisions.accepted].mean() < 0.02)
     True
     """
+
+    n_erased_: int = 0
 
     def __init__(
         self,
@@ -170,8 +174,35 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         -------
         self
         """
+        self._fit_parts(X, y, groups, X_target, 0)
+        warn_of_no_promise(self.controls_, self.summary())
+        return self
+
+    def fit_after_erasure(self, X: ArrayLike, y: ArrayLike, n_erased: int, *, groups: Any = None) -> Self:
+        """Fit to the rows that an erasure left, with a promise that does not depend on why the others were erased.
+
+        Rows that were erased may have been more often right, or wrong, than others. So each of them counts as a further
+        calibration row that is accepted and wrong, at every threshold, for every label and in every group.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`, without the erased rows.
+        n_erased : int
+            How many rows were erased, in this erasure and in earlier ones.
+
+        Returns
+        -------
+        self
+        """
+        self._fit_parts(X, y, groups, None, n_erased)
+        warn_of_no_promise(self.controls_, self.summary())
+        return self
+
+    def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> None:
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
+        self.n_erased_ = n_erased
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
@@ -190,8 +221,6 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         self._take_features(self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
-        warn_of_no_promise(self.controls_, self.summary())
-        return self
 
     def _calibrate(
         self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
@@ -215,7 +244,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         else:
             self._control_risk(decided, labels, training)
         if self.shift_ is None:
-            self.coverage_ = sum(control.n_accepted for control in self.controls_.values()) / max(len(labels), 1)
+            n_accepted = sum(max(control.n_accepted - self.n_erased_, 0) for control in self.controls_.values())
+            self.coverage_ = n_accepted / max(len(labels), 1)
         else:
             self.coverage_ = self.shift_.n_target_accepted / self.shift_.n_target
         thresholds = {key: control.threshold for key, control in self.controls_.items()}
@@ -224,7 +254,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
         possible = costs.matrix(self.classes_).ravel()
         each = costs.of(labels, decided.label, self.classes_)
-        control = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence)
+        control = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence, self.n_erased_)
         self.controls_[None], self.mean_cost_ = control, control.cost
 
     def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
@@ -232,7 +262,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         confidence, controls = 1.0 - (1.0 - self.confidence) / len(risks), {}
         for label, risk in risks.items():
             rows, grid = _about(decided.label, label), grid_of(training, label)
-            controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence)
+            controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence, self.n_erased_)
         self.controls_ |= controls
         self._bound_risks(controls, confidence)
 
@@ -240,7 +270,15 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         sizes = largest_first(keys)
         wrong, code = np.asarray(decided.label != labels), codes_of(keys, list(sizes))
         controls, no_harm, confidence = control_groups(
-            decided.trust, wrong, code, sizes, grid, cast(float, self.max_risk), self.confidence, self.one_threshold
+            decided.trust,
+            wrong,
+            code,
+            sizes,
+            grid,
+            cast(float, self.max_risk),
+            self.confidence,
+            self.one_threshold,
+            self.n_erased_,
         )
         self.controls_ |= controls
         small = {key: n for key, n in sizes.items() if key not in controls}
@@ -331,11 +369,9 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         check_is_fitted(self)
         if self.lost_promise_ is not None:
             return LOST
-        risk, classes = self.max_risk, self.classes_
+        classes, made = self.classes_, (self.controls_, self.confidence_, self.groups_, self.shift_)
         unknown = np.setdiff1d(classes, self.estimator_.classes_)
-        return promise_in_words(
-            self.controls_, self.confidence_, self.groups_, self.shift_, risk, classes, unknown, self.sites_
-        )
+        return promise_in_words(*made, self.max_risk, classes, unknown, self.sites_, self.n_erased_)
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)

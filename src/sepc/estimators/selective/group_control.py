@@ -109,6 +109,7 @@ def control_groups(
     max_risk: float,
     confidence: float,
     one_threshold: bool,
+    n_assumed: int = 0,
 ) -> tuple[dict[Key, Control], dict[Key, NoHarm], float]:
     """A threshold for each large enough group, whether it does no harm, and the confidence of each test.
 
@@ -122,18 +123,21 @@ def control_groups(
         As for `choose_threshold`.
     one_threshold : bool
         Whether all groups share a threshold.
+    n_assumed : int, default=0
+        Further rows of every group, which are not known and count as accepted and wrong at every threshold.
     """
     level = 1.0 - confidence
     large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold)
     keys = list(sizes)[:large]
     rows = [(trust[code == i], wrong[code == i]) for i in range(large)]
     if one_threshold:
-        found = choose_together(rows, grid, max_risk, 1.0 - each) if rows else []
+        found = choose_together(rows, grid, max_risk, 1.0 - each, n_assumed) if rows else []
     else:
-        found = [choose_threshold(*group, grid, max_risk, 1.0 - each) for group in rows]
+        found = [choose_threshold(*group, grid, max_risk, 1.0 - each, n_assumed) for group in rows]
     n_tests = max(large, 1) * len(np.unique(grid))
     harm = [
-        _no_harm(control, group[1], n_tests, HARM_SHARE * level) for control, group in zip(found, rows, strict=True)
+        _no_harm(control, int(group[1].sum()) + n_assumed, n_tests, HARM_SHARE * level)
+        for control, group in zip(found, rows, strict=True)
     ]
     return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
 
@@ -155,8 +159,8 @@ def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold:
     return 0, level
 
 
-def _no_harm(control: Control, wrong: BoolArray, n_tests: int, level: float) -> NoHarm:
-    n_refused, n_wrong = control.n_rows - control.n_accepted, int(wrong.sum()) - control.n_errors
+def _no_harm(control: Control, n_errors: int, n_tests: int, level: float) -> NoHarm:
+    n_refused, n_wrong = control.n_rows - control.n_accepted, n_errors - control.n_errors
     p = fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_refused)
     p = min(1.0, n_tests * p)
     return NoHarm(control.n_accepted, control.n_errors, n_refused, n_wrong, p, p <= level)

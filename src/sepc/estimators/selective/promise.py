@@ -28,11 +28,12 @@ def promise_in_words(
     classes: Iterable[Any],
     unknown: Iterable[Any],
     sites: Sequence[str] = (),
+    n_erased: int = 0,
 ) -> str:
     """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
 
     `max_risk` is what was requested: for all rows, for each label, or as costs. `sites` are those that the calibration
-    rows come from, if it was made from their counts.
+    rows come from, if it was made from their counts; `n_erased` is how many erased rows count as errors.
     """
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
     lines = []
@@ -59,6 +60,9 @@ def promise_in_words(
         lines.append(f"It is for rows from {listed(sites, MOST_NAMES)} in the mix in which they were counted.")
     elif sites:
         lines.append(f"It is for rows from {sites[0]}.")
+    if n_erased:
+        counts = "counts as a wrong calibration row" if n_erased == 1 else "count as wrong calibration rows"
+        lines.append(f"{counted(n_erased, 'erased row')} {counts}, because nobody knows any more what was in them.")
     return "\n".join(lines)
 
 

@@ -52,7 +52,7 @@ class Control:
 
 
 def choose_threshold(
-    trust: FloatArray, wrong: BoolArray, grid: FloatArray, max_risk: float, confidence: float
+    trust: FloatArray, wrong: BoolArray, grid: FloatArray, max_risk: float, confidence: float, n_assumed: int = 0
 ) -> Control:
     """The most lenient threshold of `grid` that passes fixed-sequence testing.
 
@@ -64,6 +64,8 @@ def choose_threshold(
         In any order.
     max_risk, confidence : float
         The error rate among accepted rows exceeds `max_risk` with probability at most ``1 - confidence``.
+    n_assumed : int, default=0
+        Further rows, which are not known and count as accepted and wrong at every threshold.
 
     Notes
     -----
@@ -71,20 +73,27 @@ def choose_threshold(
     the calibration rows, though not on their labels; the guarantee is exact if rows with more trust are not wrong more
     often, and nearly so otherwise (docs/explanation/promises.md has the argument).
     """
-    return choose_together([(trust, wrong)], grid, max_risk, confidence)[0]
+    return choose_together([(trust, wrong)], grid, max_risk, confidence, n_assumed)[0]
 
 
 def choose_together(
-    groups: Sequence[tuple[FloatArray, BoolArray]], grid: FloatArray, max_risk: float, confidence: float
+    groups: Sequence[tuple[FloatArray, BoolArray]],
+    grid: FloatArray,
+    max_risk: float,
+    confidence: float,
+    n_assumed: int = 0,
 ) -> list[Control]:
     """The most lenient threshold that keeps the error rate in every group, as a `Control` for each group.
 
     A threshold passes if it passes in every group, each tested at the full level: a threshold that breaks the promise
-    does so in some group, and passes the test of that group with probability at most ``1 - confidence``.
+    does so in some group, and passes the test of that group with probability at most ``1 - confidence``. Each group is
+    assumed to have `n_assumed` further rows, accepted and wrong at every threshold.
     """
     thresholds = np.unique(grid)[::-1]
     sums = [sums_at(thresholds, trust, wrong) for trust, wrong in groups]
-    return choose_from_counts(thresholds, sums, [len(trust) for trust, _ in groups], max_risk, confidence)
+    counts = [(accepted + n_assumed, errors + n_assumed) for accepted, errors in sums]
+    n_rows = [len(trust) + n_assumed for trust, _ in groups]
+    return choose_from_counts(thresholds, counts, n_rows, max_risk, confidence, n_assumed)
 
 
 def choose_from_counts(

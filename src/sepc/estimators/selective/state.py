@@ -51,6 +51,7 @@ def _promise_to_node(selective: SelectiveClassifier, writer: Writer) -> Node:
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
         **({"sites": list(selective.sites_)} if selective.sites_ else {}),
+        **({"n_erased": selective.n_erased_} if selective.n_erased_ else {}),
     }
 
 
@@ -84,6 +85,7 @@ def _read_promise(reader: Reader, selective: SelectiveClassifier) -> None:
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
     selective.sites_ = tuple(reader.texts("sites")) if reader.has("sites") else ()
+    selective.n_erased_ = reader.integer("n_erased") if reader.has("n_erased") else 0
     _check_promises(selective, reader, len(controls))
     several = isinstance(selective.max_risk, Mapping) or selective.groups_ is not None
     thresholds = {key: control.threshold for key, control in selective.controls_.items()}

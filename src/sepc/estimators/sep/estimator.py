@@ -93,6 +93,11 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         the same.
     published : bool, default=False
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
+    keep_rows : bool, default=True
+        Whether the model holds isolated training rows, hashes of up to 1,000 rows, and a digest of all of them. If
+        not, isolated rows are left out (a class that has no ellipsoid gets one around them), and training rows among
+        supposedly new ones are not recognised. Single values, such as the smallest of a column, stay in either case:
+        docs/explanation/privacy.md says what can be told from a file.
     out_of_fold : bool, default=False
         Also compute `out_of_fold_`: weights are fitted for two more models, without fitting more ellipsoids; with
         missing values, two more models are fitted in full. Needs trust="weights" and rows in memory.
@@ -122,7 +127,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
         partitioned, with more than 40,000 also those the weights were not fitted to. Not kept in model files.
     model_ : SEPModel
-        The arrays that all decisions are computed from. They hold no training rows except isolated ones.
+        The arrays that all decisions are computed from. They hold no training rows except isolated ones, and none at
+        all without `keep_rows`.
     feature_importances_ : array
         How much each column matters: the mean absolute term in log-odds; with weights only.
     edits_ : tuple of Edit
@@ -172,6 +178,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         max_features: int | None = None,
         class_weight: Any = None,
         published: bool = False,
+        keep_rows: bool = True,
         out_of_fold: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -192,6 +199,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.max_features = max_features
         self.class_weight = class_weight
         self.published = published
+        self.keep_rows = keep_rows
         self.out_of_fold = out_of_fold
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -282,6 +290,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             local_rows=self._local_rows,
+            keep_rows=self.keep_rows,
         )
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:

@@ -21,6 +21,7 @@ from sepc.estimators.sep.training_set import TrainingSet
 from sepc.estimators.sep.training_summaries import MOST_ROWS, summarise_training
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
+from sepc.estimators.sep.without_rows import without_isolated
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.threads import single_threaded
 from sepc.model.provenance import Provenance
@@ -49,6 +50,11 @@ FEW_ROWS, MANY_ROWS = 2_000, 10_000
 # rows. With 20, 35 and 50 features, 4,000 rows lose 1 to 4 points of accuracy against 10,000; with few, next to none.
 ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
+
+TOO_FEW = (
+    "keep_rows is False, but there are too few rows for any ellipsoid, so that the model would consist of training "
+    "rows. Fit to more rows or fewer columns, or set keep_rows=True."
+)
 
 
 def most_partitioned(n_features: int) -> int:
@@ -88,6 +94,7 @@ class FitSettings:
     n_jobs: int | None
     random_state: Any
     local_rows: int
+    keep_rows: bool = True
 
     def seed(self) -> int:
         """A seed, the same each time unless `random_state` is None or a RandomState."""
@@ -151,6 +158,8 @@ def _partition_and_weigh(
     chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
     partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
     pieces = common.partition(partitioned, on_round)
+    if not pieces.ellipsoids and not common.settings.keep_rows:
+        raise ValueError(TOO_FEW)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     model, digest = common.model_and_digest(pieces)
     fold_models: tuple[FoldModel, ...] = ()
@@ -168,7 +177,7 @@ def _partition_and_weigh(
             fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
-    provenance = Provenance.now(digest, n_rows)
+    provenance = Provenance.now(digest if common.settings.keep_rows else "", n_rows)
     return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models, provenance)
 
 
@@ -188,7 +197,8 @@ class _Common:
     def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
         points = [self.standard.of_set(points_of_class) for points_of_class in classes]
-        return partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
+        pieces = partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
+        return pieces if self.settings.keep_rows else without_isolated(pieces, self.partitioning, len(classes))
 
     def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
         """Counts rows in the ellipsoids."""
@@ -241,7 +251,8 @@ class _Common:
         return Weighing.of(model, samples, self.category_columns, self.training.weight_scale)
 
     def summarise_training(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
-        return summarise_training(model, samples, self.training.weight_scale, self.training.columns.displays)
+        displays, keep = self.training.columns.displays, self.settings.keep_rows
+        return summarise_training(model, samples, self.training.weight_scale, displays, keep_hashes=keep)
 
     def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
         rows = np.concatenate([sample.rows for sample in samples])

@@ -28,14 +28,20 @@ MOST_FEATURES = 256
 
 
 def summarise_training(
-    model: SEPModel, samples: Sequence[ClassSample], weight_scale: float, displays: Sequence[FeatureDisplay]
+    model: SEPModel,
+    samples: Sequence[ClassSample],
+    weight_scale: float,
+    displays: Sequence[FeatureDisplay],
+    *,
+    keep_hashes: bool = True,
 ) -> SEPModel:
     """Add to a model a summary of its training rows, hashes of some of them and, with weights, the imputation mixture.
 
     Samples of the classes are in the user's own features, followed by category codes. Each row counts as
-    `weight_scale` rows.
+    `weight_scale` rows. Without `keep_hashes`, no row is hashed.
     """
-    seen = SeenRows.of(np.concatenate([sample.rows for sample in samples]), displays)
+    drawn = np.concatenate([sample.rows for sample in samples])
+    seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
     samples = _thin_out(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])

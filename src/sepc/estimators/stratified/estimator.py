@@ -28,8 +28,10 @@ from sepc.estimators.columns_by import categories_of, column_names, column_posit
 from sepc.estimators.decided_rows import digest_of_numbers
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
+from sepc.estimators.unwrapping import unwrap
 from sepc.estimators.wrapping import Wrapper
 from sepc.model.provenance import Provenance
+from sepc.model.sep_model import SEPModel, keeps_hashes
 from sepc.points.missing_labels import refuse_missing_labels
 
 
@@ -160,7 +162,9 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         # The pooled model has the most rows, so it starts first.
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
         self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
-        self.provenance_ = Provenance.now(digest_of_numbers(X, labels), len(labels))
+        inside = getattr(unwrap(self.pooled_).classifier, "model_", None)
+        is_kept = not isinstance(inside, SEPModel) or keeps_hashes(inside)
+        self.provenance_ = Provenance.now(digest_of_numbers(X, labels) if is_kept else "", len(labels))
         return self
 
     def _labels(self, X: Any) -> NDArray[Any]:

@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.estimators.selective.groups import len_of
 from sepc.lifecycle.change_plans.plan import PlannedRows
-from sepc.points.inputs import is_gap
+from sepc.lifecycle.row_bytes import cells_by_column, cells_in_bytes
 from sepc.wording import counted
 
 # Bytes of the digest of a row.
 ROW_BYTES = 16
 LONGEST_KEY = 64
-NUMBER = b"n"
 
 
 def row_digest(key: str, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> str:
@@ -51,7 +50,7 @@ def row_digest(key: str, X: Any, y: ArrayLike, groups: ArrayLike | None = None) 
     True
     """
     n_rows = len_of(X)
-    columns = _columns(X) | {"label of the row": _checked(y, n_rows, "y")}
+    columns = cells_by_column(X) | {"label of the row": _checked(y, n_rows, "y")}
     columns |= {} if groups is None else {"group of the row": _checked(groups, n_rows, "groups")}
     whole = b"".join(sorted(_row_digests(key, columns)))
     return hmac.new(key.encode(), whole, hashlib.sha256).hexdigest()
@@ -67,7 +66,7 @@ def planned_positions(planned: PlannedRows, X: Any) -> IntArray:
         return np.arange(n_rows)
     if n_rows < planned.draw:
         raise ValueError(f"The plan draws {planned.draw:,} rows, but there are only {counted(n_rows, 'row')}.")
-    each, copies = _row_digests(f"{planned.seed} {planned.key}", _columns(X)), Counter[bytes]()
+    each, copies = _row_digests(f"{planned.seed} {planned.key}", cells_by_column(X)), Counter[bytes]()
     ranks = []
     for digest in each:
         # Equal rows are drawn independently of each other.
@@ -83,36 +82,8 @@ def _row_digests(key: str, columns: Mapping[str, list[bytes]]) -> list[bytes]:
     return [hashlib.blake2b(b"".join(row), key=secret, digest_size=ROW_BYTES).digest() for row in rows]
 
 
-def _columns(X: Any) -> dict[str, list[bytes]]:
-    """The cells of every column as bytes; named columns in the order of their names."""
-    if not hasattr(X, "columns"):
-        rows = np.asarray(X)
-        return {f"x{j}": _cells(rows[:, j]) for j in range(rows.shape[1])}
-    values = {str(name): X[name] for name in X.columns}
-    return {name: _cells(np.asarray(values[name])) for name in sorted(values)}
-
-
 def _checked(values: ArrayLike, n_rows: int, name: str) -> list[bytes]:
     cells = np.asarray(values)
     if len(cells) != n_rows:
         raise ValueError(f"{name} has {len(cells):,} entries, but there are {counted(n_rows, 'row')}.")
-    return _cells(cells)
-
-
-def _cells(values: NDArray[Any]) -> list[bytes]:
-    """Every cell as bytes that begin with their kind and, for text, their length, so that joined cells stay apart."""
-    if values.dtype.kind in "biuf":
-        # Adding zero turns -0.0 into 0.0; every gap is the same NaN.
-        doubles = values.astype(np.float64) + 0.0
-        numbers = np.where(np.isnan(doubles), np.nan, doubles)
-        return [NUMBER + cell for cell in np.ascontiguousarray(numbers).view("V8").tolist()]
-    return [_cell(value) for value in values.tolist()]
-
-
-def _cell(value: Any) -> bytes:
-    if is_gap(value):
-        return NUMBER + np.float64(np.nan).tobytes()
-    if isinstance(value, bool | int | float):
-        return NUMBER + np.float64(value + 0.0).tobytes()
-    text = str(value).encode("utf-8", "surrogatepass")
-    return f"t{len(text)} ".encode() + text
+    return cells_in_bytes(cells)
