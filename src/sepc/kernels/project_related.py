@@ -15,12 +15,16 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels.cone_program import ConeProgram, Solution
-from sepc.kernels.project import HalfSpace, Projection, Projector
+from sepc.kernels.project import HalfSpace, Projection, Projector, ellipsoid_multiplier
 
 # A combination of constraints that is positive by less than this share of its terms may be positive by rounding.
 ROUNDING = 1e-9
 # Singular values below this share of the largest are zero.
 RANK = 1e-10
+# Changes of the active set before the interior-point method takes over; after the second number, one at a time.
+MOST_CHANGES, ALL_AT_ONCE = 12, 4
+# A multiplier or an excess below this, relative to its size, is rounding.
+NOISE = 1e-9
 # A point within this of the ellipsoid and the relations, relative to their size, satisfies them.
 INSIDE = 1e-7
 
@@ -108,11 +112,107 @@ class RelatedProjector(Projector):
             return self._projection(point, nearest, np.zeros(len(self.center)), np.zeros(len(self.relations)))
         if self._unmet_equations.any():
             return self._without_meeting(point)
+        quick = self._by_active_set(point)
+        if quick is not None:
+            return quick
         squares = self.free_weights**2
         solved = self._solve(np.diag(2.0 * squares), -2.0 * squares * point[self.free], with_ball=True)
-        if solved.is_accurate:
-            return self._projection(point, *self._proved(point, solved))
-        return self._without_meeting(point)
+        if not solved.is_accurate:
+            return self._without_meeting(point)
+        self._remember_active(solved)
+        return self._projection(point, *self._proved(point, solved))
+
+    def _by_active_set(self, point: FloatArray) -> Projection | None:
+        """The nearest point, by guessing which inequalities are active and correcting the guess; None if that fails.
+
+        On a face, where these are equations, a decomposition leaves one equation for the multiplier of the ellipsoid.
+        """
+        rows, ends = self._constraints
+        n_equal, active = self.relations.n_equal, self._likely_active.copy()
+        squares, start = self.free_weights**2, point[self.free]
+        for i in range(MOST_CHANGES):
+            found = self._nearest_on_face(start, active)
+            if found is None:
+                return None
+            place, force = found
+            pull = squares * (place - start) + self.columns.T @ force
+            forces = np.zeros(len(ends))
+            forces[active] = np.linalg.lstsq(rows[active].T, -pull)[0] if active.any() else 0.0
+            excess = (rows @ place - ends) / (1.0 + np.abs(ends))
+            if np.abs(excess[active]).max(initial=0.0) > NOISE:
+                return None  # There is no such face.
+            wrong = np.where(active, -forces / (1.0 + np.abs(pull).max(initial=0.0)), excess)
+            wrong[:n_equal] = 0.0
+            if (wrong <= NOISE).all():
+                self._likely_active[:] = active
+                return self._projection(point, self._place(place), force, self._of_relations(forces))
+            changes = wrong > NOISE if i < ALL_AT_ONCE else np.arange(len(ends)) == int(wrong.argmax())
+            active ^= changes
+        return None
+
+    def _nearest_on_face(self, start: FloatArray, active: BoolArray) -> tuple[FloatArray, FloatArray] | None:
+        """The nearest point on a face and the force of the ellipsoid there; None if the ellipsoid does not reach it."""
+        rows, ends = self._constraints
+        pseudo, basis, left, sizes, right = self._face(active)
+        place = start + (pseudo @ (ends[active] - rows[active] @ start)) / self.free_weights
+        missed = -(self.columns @ place + self._rest)
+        if missed @ missed <= 1.0:
+            return place, np.zeros(len(missed))
+        parts = left.T @ missed
+        beyond = missed - left @ parts
+        multiplier = ellipsoid_multiplier(parts, sizes, float(beyond @ beyond))
+        if multiplier is None:
+            return None
+        left_over = parts / (1.0 + multiplier * sizes**2)
+        place = place + (basis @ (right.T @ (multiplier * sizes * left_over))) / self.free_weights
+        return place, -multiplier * (left @ left_over + beyond)
+
+    def _face(self, active: BoolArray) -> tuple[FloatArray, ...]:
+        """How to get to a face, a basis of it, and the decomposition of the ellipsoid on it, all in units of cost."""
+        key = active.tobytes()
+        if key not in self._faces:
+            scaled = self._constraints[0][active] / self.free_weights
+            if len(scaled):
+                outer, sizes, inner = np.linalg.svd(scaled)
+                n = int((sizes > RANK * sizes.max(initial=0.0)).sum())
+                pseudo, basis = inner[:n].T @ (outer[:, :n] / sizes[:n]).T, inner[n:].T
+            else:
+                pseudo, basis = np.empty((scaled.shape[1], 0)), np.eye(scaled.shape[1])
+            ellipsoid = np.linalg.svd((self.columns / self.free_weights) @ basis, full_matrices=False)
+            self._faces[key] = (pseudo, basis, *ellipsoid)
+        return self._faces[key]
+
+    @cached_property
+    def _faces(self) -> dict[bytes, tuple[FloatArray, ...]]:
+        return {}
+
+    @cached_property
+    def _constraints(self) -> tuple[FloatArray, FloatArray]:
+        """The equations, the upper and lower ends of the box, and the inequalities, of the free coordinates."""
+        n_equal, n = self.relations.n_equal, int(self.free.sum())
+        rows = self.relations.rows[:, self.free]
+        ends = self.relations.ends - self.relations.rows[:, ~self.free] @ self.low[~self.free]
+        return (
+            np.vstack([rows[:n_equal], np.eye(n), -np.eye(n), rows[n_equal:]]),
+            np.concatenate([ends[:n_equal], self.high[self.free], -self.low[self.free], ends[n_equal:]]),
+        )
+
+    @cached_property
+    def _likely_active(self) -> BoolArray:
+        """Which constraints were active for the last point: a good guess for a nearby one."""
+        active = np.zeros(len(self._constraints[1]), dtype=bool)
+        active[: self.relations.n_equal] = True
+        return active
+
+    def _remember_active(self, solved: Solution) -> None:
+        """Guess next time what is active now: where the multiplier is larger than the distance."""
+        rows, ends = self._constraints
+        n = self.relations.n_equal
+        self._likely_active[n:] = solved.linear > (ends - rows @ solved.point)[n:]
+
+    def _of_relations(self, forces: FloatArray) -> FloatArray:
+        n_equal, n = self.relations.n_equal, int(self.free.sum())
+        return np.concatenate([forces[:n_equal], np.maximum(forces[n_equal + 2 * n :], 0.0)])
 
     def deepest(self) -> FloatArray:
         """The point of the box deepest in the ellipsoid, where all relations hold."""
