@@ -1,4 +1,4 @@
-"""The nearest point of an ellipsoid within a box, by Clarabel: an oracle for our own solver."""
+"""The nearest point of an ellipsoid within a box, by Clarabel: an oracle for our own solvers."""
 
 import numpy as np
 from optional import package_or_skip
@@ -22,6 +22,30 @@ def nearest_by_clarabel(point, projector):
         sparse.csc_matrix(rows),
         ends,
         [clarabel.NonnegativeConeT(2 * d), clarabel.SecondOrderConeT(d + 1)],
+        settings,
+    ).solve()
+    if "Infeasible" in str(solution.status):
+        return None
+    return float((squares * (np.array(solution.x) - point) ** 2).sum())
+
+
+def nearest_related_by_clarabel(point, projector):
+    """The same under the linear relations of a `RelatedProjector`."""
+    own, d, n = projector, len(point), projector.relations.n_equal
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
+    rows = np.vstack([own.relations.rows, np.eye(d), -np.eye(d), np.zeros((1, d)), -own.root])
+    ends = np.concatenate([own.relations.ends, own.high, -own.low, [1.0], -own.root @ own.center])
+    cones = [clarabel.ZeroConeT(n)] if n else []
+    cones += [clarabel.NonnegativeConeT(len(own.relations) - n + 2 * d), clarabel.SecondOrderConeT(d + 1)]
+    squares = own.weights**2
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(2.0 * np.diag(squares)),
+        -2.0 * squares * point,
+        sparse.csc_matrix(rows),
+        ends,
+        cones,
         settings,
     ).solve()
     if "Infeasible" in str(solution.status):

@@ -37,6 +37,7 @@ def test_the_top_level_is_what_most_people_need():
     results = [
         "Landscape",
         "Recourse",
+        "RecourseTable",
         "Report",
         "bill_of_materials",
         "compare",

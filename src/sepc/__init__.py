@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from sepc.looking.suspects import suspects
     from sepc.model.edits import Edit
     from sepc.model_files import inspect, load, save
-    from sepc.recourses.recourse import Recourse, recourse
+    from sepc.recourses.asking import recourse
+    from sepc.recourses.many_rows import RecourseTable
+    from sepc.recourses.recourse import Recourse
     from sepc.reporting.bill_of_materials import bill_of_materials
     from sepc.reporting.card import model_card
     from sepc.reporting.report import Report, report
@@ -57,6 +59,7 @@ _HOME = {
     "NoPromiseWarning": "sepc.errors",
     "NotConvergedWarning": "sepc.errors",
     "Recourse": "sepc.recourses.recourse",
+    "RecourseTable": "sepc.recourses.many_rows",
     "RefusedLookError": "sepc.errors",
     "RepairedClassifier": "sepc.estimators.repaired.estimator",
     "Report": "sepc.reporting.report",
@@ -74,7 +77,7 @@ _HOME = {
     "load": "sepc.model_files",
     "look": "sepc.looking.look",
     "model_card": "sepc.reporting.card",
-    "recourse": "sepc.recourses.recourse",
+    "recourse": "sepc.recourses.asking",
     "report": "sepc.reporting.report",
     "rows_digest": "sepc.estimators.decided_rows",
     "save": "sepc.model_files",
@@ -99,6 +102,7 @@ __all__ = [
     "NoPromiseWarning",
     "NotConvergedWarning",
     "Recourse",
+    "RecourseTable",
     "RefusedLookError",
     "RepairedClassifier",
     "Report",

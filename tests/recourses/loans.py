@@ -7,7 +7,7 @@ import numpy as np
 from optional import package_or_skip
 
 from sepc import LeftOutWarning, SEPClassifier
-from sepc.recourses.given_limits import Row
+from sepc.recourses.given_row import Row
 
 pd = package_or_skip("pandas")
 

@@ -71,10 +71,10 @@ def _letter(options: argparse.Namespace) -> Any:
 
     found = None
     if options.to is not None:
-        from sepc.recourses.recourse import recourse
+        from sepc.recourses.asking import recourse
 
         try:
-            found = recourse(estimator, X, to=_label(estimator, options.to), fixed=options.fixed)
+            found = recourse(estimator, X, to=_label(estimator, options.to), fixed=options.fixed, n_answers=1)
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
     return decide_rows(estimator, X)[0].letter(

@@ -275,7 +275,7 @@ class _Problem:
         left, sizes, right = self.projector.decomposition(open_)
         parts = left.T @ missed
         beyond = missed - left @ parts
-        multiplier = _multiplier(parts, sizes, float(beyond @ beyond))
+        multiplier = ellipsoid_multiplier(parts, sizes, float(beyond @ beyond))
         if multiplier is None:
             return None
         left_over = parts / (1.0 + multiplier * sizes**2)
@@ -345,7 +345,7 @@ def _lstsq(matrix: FloatArray, target: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.lstsq(matrix, target)[0], dtype=np.float64)
 
 
-def _multiplier(parts: FloatArray, sizes: FloatArray, beyond: float) -> float | None:
+def ellipsoid_multiplier(parts: FloatArray, sizes: FloatArray, beyond: float) -> float | None:
     """Solve ``sum((parts / (1 + m * sizes**2))**2) + beyond = 1`` for m; None if there is no solution.
 
     The inverse square root of the left side is concave in m, so Newton's steps from 0 never overshoot.

@@ -15,9 +15,10 @@ from sepc.model.names import feature_name, value_in_words
 from sepc.model.training_summary import ANYWHERE
 from sepc.plain_values import plain
 from sepc.recourses.choices import Choice
+from sepc.recourses.durations import Duration
 from sepc.recourses.limits import Limits
 from sepc.recourses.tables import Tables
-from sepc.wording import counted, decimal, deviations, listed, name_of
+from sepc.wording import counted, decimal, deviations, listed, name_of, percent
 
 
 class Deviations(NamedTuple):
@@ -53,6 +54,12 @@ class FeatureChange(NamedTuple):
     words: str
     deviations: Deviations
 
+    @property
+    def way(self) -> Any:
+        """Where the change leads: to a category, or for a number, up or down."""
+        is_number = not np.isnan(self.deviations.low)
+        return self.after > self.before if is_number else self.after
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(ShownInLists):
@@ -71,6 +78,10 @@ class Answer(ShownInLists):
         The root of the sum of the squared costs of the changes.
     added : float
         The cost above the bound: what acceptance takes, beyond reaching an ellipsoid of the label.
+    takes : Duration or None
+        How long the changes take, if relations say how fast columns change; ``str`` puts it in words.
+    usual : float or None
+        If changes of other rows are known: the share of them that are at least as unusual as this one.
     """
 
     tables: Tables
@@ -79,6 +90,8 @@ class Answer(ShownInLists):
     changes: tuple[FeatureChange, ...]
     cost: float
     added: float
+    takes: Duration | None = None
+    usual: float | None = None
 
     @cached_property
     def row(self) -> Any:
@@ -89,12 +102,36 @@ class Answer(ShownInLists):
         """What changes, in a sentence."""
         if not self.changes:
             return "Nothing has to change."
-        return f"Change {listed(change.words for change in self.changes)}."
+        changes = f"Change {listed(change.words for change in self.changes)}."
+        return changes if self.takes is None else f"{changes} This takes {self.takes}."
+
+    @property
+    def summary(self) -> str:
+        """Cost, trust, how long it takes and how usual it is."""
+        parts = [f"cost {self.cost:.3g}", f"trust {decimal(self.decision.trust)}"]
+        if self.takes is not None:
+            parts.append(f"takes {self.takes}")
+        if self.usual is not None:
+            parts.append(f"as usual as {percent(self.usual, 0)} of known changes")
+        return ", ".join(parts)
+
+    def overlap(self, other: Answer) -> float:
+        """The share of the squared cost that two answers have in common: same features, changed the same way."""
+        one, two = self._shares(), other._shares()
+        return sum(min(share, two.get(change, 0.0)) for change, share in one.items())
+
+    def _shares(self) -> dict[tuple[str, Any], float]:
+        total = sum(change.cost**2 for change in self.changes) or 1.0
+        return {(change.feature, change.way): change.cost**2 / total for change in self.changes}
 
     def _card(self) -> Card:
         rows = tuple((change.feature, change.words, decimal(change.cost)) for change in self.changes)
-        facts = (("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost)))
-        return Card(f"Answer with {counted(len(self.changes), 'change')}", facts, ("feature", "change", "cost"), rows)
+        facts = [("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost))]
+        facts += [] if self.takes is None else [("takes", str(self.takes))]
+        facts += [] if self.usual is None else [("as usual as", f"{percent(self.usual, 0)} of known changes")]
+        return Card(
+            f"Answer with {counted(len(self.changes), 'change')}", tuple(facts), ("feature", "change", "cost"), rows
+        )
 
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:

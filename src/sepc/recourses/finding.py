@@ -46,10 +46,14 @@ WORTH = 1e-2
 DEARER, ROUNDINGS = 1.02, 4
 
 
-def find(target: Target, reached: Reach) -> FloatArray:
-    """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found."""
+def find(target: Target, reached: Reach, seeds: FloatArray | None = None) -> FloatArray:
+    """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found.
+
+    `seeds` are more rows to try.
+    """
     ways = entries(target, reached)
-    first = target.candidates(np.concatenate([_depths(target, reached), *map(_walk, ways)]))
+    inside = [_depths(target, reached), *map(_walk, ways)]
+    first = target.candidates(np.concatenate(inside if seeds is None else [*inside, seeds]))
     found = [first.found, *(_project_uphill(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
         found.append(_raise_log_odds(target, first.rows[first.costs.argmin()]))
@@ -218,7 +222,7 @@ def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
     rows = np.tile(row, (len(smallest_first), 1))
     for variant, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
         variant[smallest_first[:n]] = limits.row[smallest_first[:n]]
-    return rows
+    return limits.complete(rows)
 
 
 def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
@@ -227,7 +231,7 @@ def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
     steps = 10.0 ** np.floor(np.log10(limits.model.scale[numbers]) - np.arange(ROUNDINGS)[:, np.newaxis])
     rows = np.tile(row, (ROUNDINGS, 1))
     rows[:, numbers] = np.round(rows[:, numbers] / steps) * steps
-    return rows
+    return limits.complete(rows)
 
 
 def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
@@ -236,7 +240,7 @@ def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
     differs = row[where] != values
     rows = np.tile(row, (int(differs.sum()), 1))
     rows[np.arange(len(rows)), where[differs]] = values[differs]
-    return limits.encode_categories(rows)
+    return limits.complete(rows)
 
 
 def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
@@ -252,4 +256,4 @@ def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
     columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
     back = np.tile(row, (len(columns), 1))
     back[np.arange(len(columns)), columns] = limits.row[columns]
-    return limits.encode_categories(limits.round_whole_numbers(np.concatenate([rows, back])))
+    return limits.complete(limits.round_whole_numbers(np.concatenate([rows, back])))

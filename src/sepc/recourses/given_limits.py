@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.columns.categories import Categories, category
-from sepc.columns.kinds import Kind
-from sepc.columns.preparation import Preparation
-from sepc.model.sep_model import SEPModel
-from sepc.model.training_summary import FeatureKind, TrainingSummary
+from sepc.columns.categories import category
+from sepc.model.training_summary import FeatureKind
 from sepc.recourses.choices import Choice
+from sepc.recourses.given_relations import bind
+from sepc.recourses.given_row import Row
 from sepc.recourses.limits import Limits
+from sepc.recourses.relations import GivenRelation
 from sepc.wording import MOST_NAMES, listed, name_of, quantity, shown
 
 DIRECTIONS = ("up", "down")
@@ -44,64 +44,6 @@ class GivenLimit:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """A row of a model, with what is known about its columns.
-
-    Attributes
-    ----------
-    model : SEPModel
-    values : (d + Q,) array
-        Features, followed by category codes.
-    preparation : Preparation or None
-    """
-
-    model: SEPModel
-    values: FloatArray
-    preparation: Preparation | None
-
-    @property
-    def usual(self) -> TrainingSummary:
-        """The summary of the training rows."""
-        assert self.model.usual is not None  # Every fitted model has it.
-        return self.model.usual
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns used as features."""
-        return list(self.model.feature_names if self.preparation is None else self.preparation.used_columns)
-
-    @property
-    def left_out(self) -> list[str]:
-        """Names of columns that the model does not use."""
-        columns = () if self.preparation is None else self.preparation.columns
-        return [column.name for column in columns if column.kind is Kind.LEFT_OUT]
-
-    def feature(self, column: str) -> int:
-        """The first feature of a column."""
-        return self.model.feature_names.index(column)
-
-    def kind(self, column: str) -> FeatureKind:
-        """The kind of a column."""
-        return self.usual.displays[self.feature(column)].kind
-
-    def categories(self, column: str) -> Categories:
-        """The categories of a column."""
-        return self._all_categories[column]
-
-    def code(self, column: str) -> int:
-        """The category that the row has in a column."""
-        return int(self.values[len(self.model.shift) + list(self._all_categories).index(column)])
-
-    @property
-    def _all_categories(self) -> Mapping[str, Categories]:
-        return {} if self.preparation is None else self.preparation.categories
-
-    def value(self, column: str) -> float:
-        """The number that the row has in a column."""
-        return float(self.values[self.feature(column)])
-
-
-@dataclass(frozen=True, eq=False)
 class GivenLimits:
     """What a user allows to change in a row, and at what price.
 
@@ -110,14 +52,19 @@ class GivenLimits:
     row : Row
     given : sequence of GivenLimit
     prices : mapping of column to float
+    relations : sequence of GivenRelation
+    table : DataFrame or matrix of one row
+        The row as the user gave it, which relations may ask for columns that the model does not use.
     """
 
     row: Row
     given: Sequence[GivenLimit]
     prices: Mapping[str, float] = field(default_factory=dict)
+    relations: Sequence[GivenRelation] = ()
+    table: Any = None
 
-    def limits(self, without: Collection[GivenLimit] = ()) -> Limits:
-        """The limits of the row's features, ignoring those in `without`."""
+    def limits(self, without: Collection[GivenLimit | GivenRelation] = ()) -> Limits:
+        """The limits of the row's features, ignoring limits and relations in `without`."""
         row, given = self.row, [limit for limit in self.given if limit not in without]
         low, high = self._ends(given)
         prices = np.array([self.prices.get(column, 1.0) for column in self._column_of_feature()])
@@ -127,7 +74,9 @@ class GivenLimits:
         is_whole = _whole_numbers(row) & (prices > 0.0)
         low[is_whole], high[is_whole] = np.ceil(low[is_whole]), np.floor(high[is_whole])
         self._check(low, high, prices > 0.0)
-        return Limits(row.model, row.values, low, high, prices, is_whole, choices)
+        limits = Limits(row.model, row.values, low, high, prices, is_whole, choices)
+        relations = [relation for relation in self.relations if relation not in without]
+        return replace(limits, relations=bind(relations, row, self.table, limits)) if relations else limits
 
     def _ends(self, given: Iterable[GivenLimit]) -> tuple[FloatArray, FloatArray]:
         """The ranges of numbers: as in training, or as the user gives them; dates are fixed."""

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.kernels.project_related import LinearRelations
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.recourses.choices import Choice
+from sepc.recourses.durations import Duration
 
 # Values tried for a number: every eighth of the quantiles of the training rows.
 QUANTILES = slice(0, None, 8)
+
+
+class RowRelations(Protocol):
+    """Relations between the columns of a row."""
+
+    @property
+    def linear(self) -> LinearRelations | None:
+        """The linear relations, in standardised features."""
+
+    @property
+    def loose(self) -> tuple[str, ...]:
+        """The relations that are not fully linear."""
+
+    def allow(self, rows: FloatArray) -> BoolArray:
+        """Whether all relations hold in each row."""
+
+    def repair(self, rows: FloatArray) -> FloatArray:
+        """Change rows, in place, so that relations hold in more of them."""
+
+    def duration(self, row: FloatArray) -> Duration | None:
+        """How long it takes to get to a row."""
+
+    @property
+    def under(self) -> Callable[[Limits], RowRelations]:
+        """Gives the same relations under other limits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +62,8 @@ class Limits:
         Which numbers must be whole.
     choices : sequence of Choice
         The categorical columns.
+    relations : RowRelations or None
+        What has to hold between columns.
     """
 
     model: SEPModel
@@ -43,6 +73,7 @@ class Limits:
     prices: FloatArray
     is_whole: BoolArray
     choices: Sequence[Choice]
+    relations: RowRelations | None = None
 
     @cached_property
     def usual(self) -> TrainingSummary:
@@ -127,7 +158,10 @@ class Limits:
         within = ((self.low[numbers] <= values) & (values <= self.high[numbers])).all(axis=1)
         within &= (rows[:, :d][:, self.is_whole] % 1.0 == 0.0).all(axis=1)
         codes = rows[:, d:].astype(np.int64)
-        return np.asarray(within & self._allowed[np.arange(len(self.choices)), codes].all(axis=1))
+        within &= self._allowed[np.arange(len(self.choices)), codes].all(axis=1)
+        if self.relations is not None and within.any():
+            within[within] = self.relations.allow(rows[within])
+        return np.asarray(within)
 
     @cached_property
     def moves(self) -> tuple[IntArray, FloatArray]:
@@ -153,10 +187,25 @@ class Limits:
             rows[:, choice.features] = choice.encodings[self.codes(rows, choice).astype(np.int64)]
         return rows
 
+    def complete(self, rows: FloatArray) -> FloatArray:
+        """Let relations set what follows from other changes, and encode categories, in place; returns the rows."""
+        rows = self.encode_categories(rows)
+        if self.relations is None:
+            return rows
+        return self.encode_categories(self.relations.repair(rows))
+
+    def may_stay(self, j: int) -> bool:
+        """Whether a feature, or a categorical column by its first feature, may keep the value it has."""
+        for choice in self.choices:
+            if choice.features.start == j:
+                return bool((choice.allowed == choice.current).any())
+        return bool(self.low[j] <= self.row[j] <= self.high[j])
+
     def with_fixed(self, features: Collection[int]) -> Limits:
         """The same limits, with more features fixed."""
         low, high = self.low.copy(), self.high.copy()
         fixed = list(features)
         low[fixed] = high[fixed] = self.row[fixed]
         choices = [choice.fix() if choice.features.start in features else choice for choice in self.choices]
-        return replace(self, low=low, high=high, choices=choices)
+        fewer = replace(self, low=low, high=high, choices=choices, relations=None)
+        return fewer if self.relations is None else replace(fewer, relations=self.relations.under(fewer))

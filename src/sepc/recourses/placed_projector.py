@@ -8,6 +8,7 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.kernels.project import HalfSpace, Projection, Projector
+from sepc.model.sep_model import SEPModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,3 +54,13 @@ def spread_out(proof: HalfSpace, placed: IntArray, n_features: int) -> HalfSpace
     normal, center = np.zeros((2, n_features))
     normal[placed], center[placed] = proof.normal, proof.center
     return HalfSpace(normal, center, proof.multiplier)
+
+
+def over_all_features(model: SEPModel, center: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The center and the root of an ellipsoid as a cylinder in the space of all features."""
+    if model.alone is None:
+        return center, root
+    n_features = len(model.shift)
+    whole_center, whole_root = np.zeros(n_features), np.zeros((len(root), n_features))
+    whole_center[model.placed], whole_root[:, model.placed] = center, root
+    return whole_center, whole_root

@@ -13,10 +13,11 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.kernels.project import HalfSpace, Projection, Projector
+from sepc.kernels.project_related import RelatedProjector
 from sepc.model.sep_model import SEPModel
 from sepc.recourses.choices import Options
 from sepc.recourses.limits import Limits
-from sepc.recourses.placed_projector import PlacedProjector, spread_out
+from sepc.recourses.placed_projector import PlacedProjector, over_all_features, spread_out
 
 # The most projections in the search for a sharper bound.
 MOST_PROJECTIONS = 10
@@ -76,7 +77,7 @@ class Box:
         limits = self.limits
         rows, d = limits.round_whole_numbers(self.rows_near(places)), limits.n_features
         rows[:, :d] = np.where(places == limits.start, limits.row[:d], np.clip(rows[:, :d], limits.low, limits.high))
-        return limits.encode_categories(rows)
+        return limits.complete(rows)
 
     def rows_near(self, places: FloatArray) -> FloatArray:
         """The rows of `rows_at`, neither rounded nor clipped to the limits."""
@@ -88,6 +89,9 @@ class Box:
         """A projector onto an ellipsoid within the box, or onto a shrunken one."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
         center, root, placed = model.centers[k], model.roots[k] / (shrunk * radius_of(model)), model.placed
+        linear = None if self.limits.relations is None else self.limits.relations.linear
+        if linear is not None:
+            return RelatedProjector(*over_all_features(model, center, root), low, high, prices, linear)
         if model.alone is None:
             return Projector(center, root, low, high, prices)
         inside = Projector(center, root, low[placed], high[placed], prices[placed])
@@ -131,7 +135,11 @@ class Box:
         """The part of the box nearest to a place, with one category per column and one value per whole number."""
         model, whole = self.limits.model, self.limits.is_whole
         low, high = self.low.copy(), self.high.copy()
-        values = np.round(model.shift[whole] + model.scale[whole] * place[whole])
+        if self.limits.relations is None:
+            values = np.round(model.shift[whole] + model.scale[whole] * place[whole])
+        else:
+            # Rounded together, so that relations still hold.
+            values = self.rows_at(place[np.newaxis])[0, : self.limits.n_features][whole]
         low[whole] = high[whole] = np.clip((values - model.shift[whole]) / model.scale[whole], low[whole], high[whole])
         return replace(
             self,

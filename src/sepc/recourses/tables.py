@@ -16,8 +16,8 @@ from sepc.recourses.limits import Limits
 WHOLE_KINDS = ("b", "i", "u")
 
 
-def one_row(row: Any) -> Any:
-    """The row as a table or matrix of one row; raises a ValueError if it has several."""
+def as_rows(row: Any) -> Any:
+    """One row, or several, as a table or matrix; raises a ValueError if there are none."""
     if isinstance(row, dict):
         row = _pandas().DataFrame([row])
     if type(row).__name__ == "Series" and hasattr(row, "to_frame"):
@@ -26,8 +26,8 @@ def one_row(row: Any) -> Any:
     if not is_table(row):
         row = np.asarray(row)
         row = row[np.newaxis] if row.ndim == 1 else row
-    if len(row) != 1:
-        raise ValueError(f"Recourse is for one row at a time; {len(row):,} rows were given.")
+    if len(row) == 0:
+        raise ValueError("Recourse needs at least one row; the table has none.")
     return row.to_pandas() if is_table(row) and not hasattr(row, "iloc") else row
 
 
@@ -53,32 +53,32 @@ class Tables:
         table = self.given.iloc[np.zeros(len(rows), dtype=int)].reset_index(drop=True)
         changed = set().union(*map(self.limits.changed, rows))
         for j in changed.intersection(self.limits.free.tolist()):
-            table[self._name(self.limits.model.feature_names[j])] = self._numbers(rows[:, j], j)
+            table[self.name(self.limits.model.feature_names[j])] = self._numbers(rows[:, j], j)
         for choice in self.limits.choices:
             if choice.features.start in changed:
                 name = self.limits.model.feature_names[choice.features.start]
                 values = self.values_of(name, self.limits.codes(rows, choice))
-                column = table[self._name(name)]
-                table[self._name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(column.dtype)
+                column = table[self.name(name)]
+                table[self.name(name)] = _pandas().Series(values, index=table.index, dtype=object).astype(column.dtype)
         return table
 
     def values_of(self, name: str, codes: FloatArray) -> list[Any]:
         """The categories of a column with these codes; for one not seen in training, that of the given row."""
         assert self.preparation is not None  # Otherwise there are no categories.
         known = self.preparation.categories[name].values
-        given = self.given[self._name(name)].iloc[0]
+        given = self.given[self.name(name)].iloc[0]
         return [known[int(code)] if code < len(known) else given for code in codes]
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
         name = self.limits.model.feature_names[j]
-        kind = self.given[self._name(name)].dtype
+        kind = self.given[self.name(name)].dtype
         if getattr(kind, "kind", "") == "m":
             # The table has durations, the model their seconds.
             return np.round(1e6 * values).astype("timedelta64[us]")
         is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
         return values.astype(kind) if is_counted else values
 
-    def _name(self, name: str) -> Any:
+    def name(self, name: str) -> Any:
         """The name of a column in the table, where it may not be a string."""
         return next(column for column in self.given.columns if str(column) == name)
 
