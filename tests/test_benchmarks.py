@@ -12,7 +12,17 @@ LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
     *("gaps", "growth"),
     *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure", "real_tables"),
-    *("recourse", "repair", "scale", "score_command", "speed", "sql", "suspects"),
+    *(
+        "recourse",
+        "recourse_relations",
+        "recourse_table",
+        "repair",
+        "scale",
+        "score_command",
+        "speed",
+        "sql",
+        "suspects",
+    ),
 }
 
 
