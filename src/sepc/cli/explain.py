@@ -12,6 +12,7 @@ from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import add_key_argument, load_model
 from sepc.cli.option_values import names_in, whole_number
+from sepc.cli.recourse import add_recourse_arguments, explain_recourse
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, add_table_arguments, source_from
 from sepc.cli.tables import Batch
@@ -45,13 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the columns to use as features, if the model has no feature names",
     )
 
+    add_recourse_arguments(parser)
     add_letter_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Find the rows and print their reasons, or write a letter about one."""
+    """Find the rows and print their reasons, or what would have to change in them, or write a letter about one."""
     if options.letter:
         write_letter(options)
+        return
+    if options.recourse:
+        explain_recourse(options)
         return
     estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from sepc.cli.messages import InputError, say
-from sepc.cli.model_columns import scorer_for
 from sepc.cli.model_file import load_model
-from sepc.cli.option_values import names_in
+from sepc.cli.recourse import label_of, limits_from, row_of
 from sepc.cli.result_files import check_writable
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import check_readable, source_from
+from sepc.cli.source import check_readable
 from sepc.io.atomic_files import write_whole
-from sepc.wording import counted
 
 HTML_ENDINGS = (".html", ".htm")
 
@@ -42,8 +39,6 @@ def add_letter_arguments(parser: argparse.ArgumentParser) -> None:
         help="whether a person reviews the decision if asked, will review it, or did review it",
     )
     letter.add_argument("--reviewer", default="", metavar="NAME", help="the person who reviews the decision")
-    letter.add_argument("--to", metavar="LABEL", help="say what would have to change to get this label")
-    letter.add_argument("--fixed", type=names_in, default=[], metavar="A,B", help="columns that cannot change")
     letter.add_argument("--template", metavar="FILE", help="a template of your own, with fields such as $decision")
     letter.add_argument("--output", metavar="FILE", help="the file to write; HTML if it ends in .html, else text")
 
@@ -66,7 +61,7 @@ def write_letter(options: argparse.Namespace) -> None:
 
 def _letter(options: argparse.Namespace) -> Any:
     estimator = load_model(options.model, options.key)
-    X = _row(estimator, options)
+    X = row_of(estimator, options, options.row[0])
     from sepc.estimators.base import decide_rows
 
     found = None
@@ -74,7 +69,7 @@ def _letter(options: argparse.Namespace) -> Any:
         from sepc.recourses.asking import recourse
 
         try:
-            found = recourse(estimator, X, to=_label(estimator, options.to), fixed=options.fixed, n_answers=1)
+            found = recourse(estimator, X, to=label_of(estimator, options.to), n_answers=1, **limits_from(options))
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
     return decide_rows(estimator, X)[0].letter(
@@ -90,30 +85,6 @@ def _letter(options: argparse.Namespace) -> Any:
         review=options.review,
         reviewer=options.reviewer,
     )
-
-
-def _row(estimator: Any, options: argparse.Namespace) -> Any:
-    """The row as the model takes it."""
-    (wanted,) = options.row
-    n_rows = 0
-    with open_table(source_from(options)) as table:
-        scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer.features)
-        with rows.batches(options) as batches:
-            for batch in batches:
-                n_rows = batch.last_row
-                if batch.first_row <= wanted <= n_rows:
-                    return scorer.table(rows.arrays(batch.only(wanted)))
-        name = table.source.name
-    raise InputError(f"{name} has {counted(n_rows, 'row')}; there is no row {wanted:,}.")
-
-
-def _label(estimator: Any, text: str) -> Any:
-    """The label of the model that is written as this text."""
-    known = {str(label): label for label in estimator.classes_.tolist()}
-    if text not in known:
-        raise InputError(f"There is no label {text!r}; the labels are {', '.join(map(repr, known))}.")
-    return known[text]
 
 
 def _pairs(given: Sequence[str], option: str) -> dict[str, str]:

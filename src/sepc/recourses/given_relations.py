@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -67,16 +67,23 @@ def _relation(given: Any) -> GivenRelation:
     if isinstance(given, tuple) and len(given) == 2 and callable(given[1]):
         column = str(given[0])
         return Derived(f"{column} is computed by {getattr(given[1], '__name__', 'a function')}", column, given[1])
-    if is_table(given):
-        names = tuple(map(str, given.columns))
-        cells = [[category(value) for value in np.asarray(given[name], dtype=object)] for name in given.columns]
-        rows = tuple(dict.fromkeys(zip(*cells, strict=True)))
-        if not rows:
-            raise ValueError("A table of combinations is empty; give the combinations that can occur.")
-        return Combinations(f"{listed(names)} go together", names, rows)
+    if is_table(given) or isinstance(given, Mapping):
+        return _combinations(given)
     raise ValueError(
         f"A relation is {given!r}; give a text, a table of combinations, or a pair of a column and a function."
     )
+
+
+def _combinations(given: Any) -> Combinations:
+    """The combinations in the rows of a table, or in lists of equal length by column."""
+    names = list(given) if isinstance(given, Mapping) else list(given.columns)
+    cells = [[category(value) for value in np.asarray(given[name], dtype=object)] for name in names]
+    if len({len(column) for column in cells}) > 1:
+        raise ValueError(f"The combinations of {listed(map(shown, names))} are lists of different lengths.")
+    rows = tuple(dict.fromkeys(zip(*cells, strict=True)))
+    if not rows:
+        raise ValueError("A table of combinations is empty; give the combinations that can occur.")
+    return Combinations(f"{listed(map(str, names))} go together", tuple(map(str, names)), rows)
 
 
 def _from_text(text: str) -> GivenRelation:

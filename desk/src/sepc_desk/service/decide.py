@@ -150,6 +150,7 @@ def _options(body: dict[str, Any]) -> dict[str, Any]:
     n = options.get("n_answers", 1)
     if type(n) is not int or not 1 <= n <= MOST_ANSWERS:
         raise RequestError(422, "bad_limit", f"n_answers must be a whole number from 1 to {MOST_ANSWERS}.")
+    options["n_answers"] = n
     for name, kind, example in (
         ("fixed", list, '["age"]'),
         ("bounds", dict, '{"amount": [500, 5000]}'),

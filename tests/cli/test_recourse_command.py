@@ -1,0 +1,95 @@
+"""`sepc explain --recourse`, with relations from a file."""
+
+import json
+
+import numpy as np
+import pytest
+from command_runs import complaint, run_here
+from optional import package_or_skip
+
+pd = package_or_skip("pandas")
+package_or_skip("pyarrow")
+
+from sepc import SEPClassifier, save  # noqa: E402
+
+RELATIONS = """
+relations = ["total = first + second", "total rises by at most 1 a month", "within 3 years"]
+fixed = ["age"]
+
+[bounds]
+first = { least = -3.0 }
+kind = ["a", "b"]
+
+[direction]
+second = "up"
+
+[cost]
+kind = 2.0
+
+[[together]]
+kind = ["a", "b", "c"]
+rank = [1, 2, 3]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path, rng = tmp_path_factory.mktemp("recourse"), np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 2)), columns=["first", "second"])
+    table = table.assign(total=table["first"] + table["second"], age=rng.integers(20, 60, 300))
+    table["kind"] = rng.choice(["a", "b", "c"], 300)
+    table["rank"] = table["kind"].map({"a": 1, "b": 2, "c": 3})
+    y = np.where(table["total"] + 0.4 * (table["kind"] == "b") + 0.2 * rng.normal(size=300) > 0.0, "yes", "no")
+    table.to_csv(path / "rows.csv", index=False)
+    with pytest.warns(UserWarning, match="collinear"):
+        save(SEPClassifier(min_trust=0.8).fit(table, y), path / "model.sepc")
+    (path / "limits.toml").write_text(RELATIONS, encoding="utf-8")
+    (path / "number.txt").write_text(str(1 + int(np.flatnonzero(y == "no")[0])), encoding="utf-8")
+    return path
+
+
+def asked(folder, *more):
+    row = (folder / "number.txt").read_text(encoding="utf-8")
+    return ["explain", folder / "model.sepc", folder / "rows.csv", "--row", row, "--recourse", *more]
+
+
+def test_answers_keep_the_relations_of_the_file(folder, capsys):
+    words = asked(folder, "--to", "yes", "--relations", folder / "limits.toml")
+    told = run_here(capsys, *words)
+    assert told.code == 0
+    assert "Recourse to 'yes'" in told.out
+    assert "takes" in told.out
+    (record,) = json.loads(run_here(capsys, *words, "--json").out)
+    table = pd.read_csv(folder / "rows.csv")
+    before = table.iloc[record["row"] - 1]
+    assert record["answers"]
+    for answer in record["answers"]:
+        after = before.copy()
+        for change in answer["changes"]:
+            after[change["column"]] = change["after"]
+        assert after["total"] == pytest.approx(after["first"] + after["second"], abs=1e-7)
+        assert after["second"] >= before["second"]
+        assert after["age"] == before["age"]
+        assert (after["kind"], after["rank"]) in (("a", 1), ("b", 2), ("c", 3))
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        ((), "", "needs --to"),
+        (("--to", "maybe"), "", "no label 'maybe'"),
+        (("--to", "yes"), "relations = 3", "relations must be a list"),
+        (("--to", "yes"), "related = []", "no setting 'related'"),
+        (("--to", "yes"), "relations = [", "not valid TOML"),
+        (("--to", "yes"), 'relations = ["total = third"]', "there is no column 'third'"),
+        (("--to", "yes"), "[[together]]\nkind = ['a']\nrank = [1, 2]", "lists of different lengths"),
+    ],
+)
+def test_mistakes_are_told(folder, capsys, tmp_path, words, text, told):
+    (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
+    assert told in complaint(run_here(capsys, *asked(folder, *words, "--relations", tmp_path / "limits.toml")))
+
+
+def test_recourse_needs_a_row(folder, capsys):
+    words = ["explain", folder / "model.sepc", folder / "rows.csv", "--recourse", "--to", "yes"]
+    assert "name them with --row" in complaint(run_here(capsys, *words))

@@ -1,0 +1,219 @@
+"""Relations between columns: answers keep all of them, the bound holds, and mistakes are explained."""
+
+import numpy as np
+import pytest
+from loans import asked_row
+from optional import package_or_skip
+from related import DEGREES, applicants, model_of_applicants, relations, violations
+
+import sepc
+from sepc.model.membership import squared_radii
+from sepc.recourses.formulas import Formula
+
+pd = package_or_skip("pandas")
+
+
+def refused(n):
+    table = applicants()[0]
+    return [table.iloc[[i]] for i in np.flatnonzero(model_of_applicants().predict(table) == "no")[:n]]
+
+
+def asked(row, given, **options):
+    return sepc.recourse(model_of_applicants(), row, to="yes", relations=given, **options)
+
+
+def test_answers_keep_relations_of_every_kind():
+    n_answers, kinds = 0, set()
+    for row in refused(3):
+        found = asked(row, relations(), n_answers=2)
+        for answer in found.answers:
+            n_answers += 1
+            assert violations(row.iloc[0], answer.row.iloc[0]) == []
+            assert sepc.decide(model_of_applicants(), answer.row).accepted[0]
+            assert answer.cost >= found.bound - 1e-9
+            kinds |= {change.feature for change in answer.changes}
+        assert "bmi = weight / height^2" in found.loose
+        assert "income = salary + bonus" not in found.loose
+    assert n_answers >= 3
+    assert len(kinds) >= 5
+
+
+def test_without_relations_they_are_broken():
+    """Else the test above would show nothing."""
+    broken = set()
+    for row in refused(2):
+        for answer in asked(row, (), n_answers=1).answers:
+            broken |= set(violations(row.iloc[0], answer.row.iloc[0]))
+    assert len(broken) >= 2
+
+
+LINEAR = ["income = salary + bonus", "change(age) >= change(years)", "debt / income <= 0.8", "weekly = 7 * daily"]
+
+
+@pytest.mark.parametrize("i", range(2))
+def test_no_row_that_keeps_linear_relations_is_cheaper_than_the_bound(i):
+    row = refused(3)[i]
+    given = [*LINEAR, "bmi <= 26"]
+    found, before = asked(row, given, n_answers=1), asked(row, (), n_answers=1)
+    assert found.loose == ()
+    assert found.bound >= before.bound - 1e-9
+    rows = drawn(row, n=20_000, seed=i)
+    keep = (rows["age"] - row["age"].iloc[0] >= rows["years"] - row["years"].iloc[0]) & (rows["bmi"] <= 26.0)
+    rows = rows[keep & (rows["debt"] <= 0.8 * rows["income"])].reset_index(drop=True)
+    inside, costs = own_costs(row, rows)
+    assert inside.sum() > 20
+    assert costs[inside].min() >= found.bound - 1e-6
+
+
+def drawn(row, n, seed):
+    """Rows that differ from one in some columns, with sums and products computed."""
+    rng, table = np.random.default_rng(seed), applicants()[0]
+    rows = pd.concat([row] * n, ignore_index=True)
+    donors = table.iloc[rng.integers(0, len(table), n)].reset_index(drop=True)
+    for name in ("salary", "bonus", "debt", "daily", "weight", "bmi", "tenure", "age", "years", "degree", "job"):
+        part = rng.random(n) if rows[name].dtype.kind == "f" else 1
+        moved = donors[name] if name in ("degree", "job") else rows[name] + part * (donors[name] - rows[name])
+        rows[name] = moved.where(rng.random(n) < 0.4, rows[name])
+    rows["income"], rows["weekly"] = rows["salary"] + rows["bonus"], 7.0 * rows["daily"]
+    return rows
+
+
+def own_costs(row, rows):
+    """Whether rows lie in an ellipsoid of the label, and what they cost, without the code of recourse."""
+    decisions = model_of_applicants().decide(rows)
+    model, codes = decisions.model, decisions.rows
+    own = np.flatnonzero(model.classes[model.owners] == "yes")
+    squared = squared_radii(model.standardize(codes), model.centers[own], model.roots[own])
+    numbers = [name for name in rows if name not in ("degree", "job")]
+    scale = [model.scale[model.feature_names.index(name)] for name in numbers]
+    steps = ((rows[numbers] - row[numbers].iloc[0]) / scale).to_numpy(dtype=float)
+    differs = sum((rows[name] != row[name].iloc[0]).to_numpy(dtype=float) for name in ("job", "degree"))
+    return (squared <= 1.0).any(axis=1), np.sqrt((steps**2).sum(axis=1) + differs)
+
+
+def test_what_relations_rule_out_is_proved_and_named():
+    row = refused(1)[0]
+    given = ["weekly = 7 * daily", "daily >= 20", "bmi >= 30"]
+    found = asked(row, given)
+    assert not found.is_reachable
+    assert found.answers == ()
+    assert set(found.blocking) <= set(given)
+    assert found.blocking
+    assert asked(row, [text for text in given if text not in found.blocking]).is_reachable
+
+
+def test_time_is_told():
+    table, row = applicants()[0], refused(1)[0]
+    given = ["tenure rises by at most 1 a month", "age rises by 1 a year", "years rises by at most 1 a year"]
+    others = [name for name in table if name not in ("tenure", "age", "years", "degree")]
+    degrees = pd.DataFrame({"degree": list(DEGREES), "years": list(DEGREES.values())})
+    found = asked(row, [*given, degrees], fixed=others, min_trust=0.0)
+    assert found.answers
+    for answer in found.answers:
+        after, before = answer.row.iloc[0], row.iloc[0]
+        years = max((after["tenure"] - before["tenure"]) / 12.0, after["years"] - before["years"])
+        assert answer.takes.unit == "month"
+        assert answer.takes.amount >= 12.0 * years - 1e-6
+        assert abs(answer.takes.amount / 12.0 - (after["age"] - before["age"])) < 1.0
+        assert f"This takes {answer.takes}." in answer.why()
+    sooner = asked(row, [*given, degrees, "within 1 month"], fixed=others, min_trust=0.0)
+    assert all(answer.takes.amount <= 1.0 + 1e-6 for answer in sooner.answers)
+
+
+def test_columns_that_the_model_does_not_use_are_constants():
+    row = refused(1)[0].assign(limit=1200.0)
+    for answer in asked(row, ["debt <= limit", "debt >= before(debt) / 4"]).answers:
+        assert answer.row["debt"].iloc[0] <= 1200.0 + 1e-6
+
+
+def test_a_ratio_with_a_fixed_denominator_is_linear():
+    row = refused(1)[0]
+    assert asked(row, ["bmi = weight / height^2"], n_answers=1).loose == ("bmi = weight / height^2",)
+    assert asked(row, ["bmi = weight / height^2"], fixed=["height"], n_answers=1).loose == ()
+
+
+def test_a_condition_on_a_fixed_column_is_exact():
+    table = applicants()[0]
+    is_refused = model_of_applicants().predict(table) == "no"
+    row = table[is_refused & (table["job"] == "office")].iloc[[0]]
+    given = ["if job = 'office' then debt <= 500", "if job = 'plant' then debt <= 1"]
+    found = asked(row, given, fixed=["job"], n_answers=1)
+    assert found.loose == ()
+    assert all(answer.row["debt"].iloc[0] <= 500.0 + 1e-6 for answer in found.answers)
+    assert found.bound >= (row["debt"].iloc[0] - 500.0) / scale_of("debt") - 1e-6
+
+
+def scale_of(column):
+    model = asked_row(model_of_applicants(), applicants()[0].iloc[[0]]).model
+    return model.scale[model.feature_names.index(column)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["income = pay + bonus"], "'income = pay \\+ bonus': there is no column 'pay'; there are 'salary'"),
+        (["income + bonus"], "compares nothing"),
+        (["income = = 3"], "not a formula"),
+        (["__import__('os').getcwd() = 3"], "no function"),
+        (["salary.real > 3"], "only names, numbers"),
+        (["job > 'none'"], "categories have no order"),
+        (["job + 1 > 2"], "category cannot be used as a number"),
+        (["change(salary + bonus) > 1"], "takes the name of a column"),
+        (["one of own, salary"], "'salary' is not a number 0 or 1"),
+        (["job rises by 1 a month"], "'job' is not a number"),
+        (["tenure rises by 0 a month"], "rate must be positive"),
+        ("income = salary", "give a list"),
+        ([3], "give a text, a table of combinations, or a pair"),
+        ([("weekly", lambda table: [1.0, 2.0, 3.0])], "was given 1 row and returned 3 values"),
+        ([("weekly", lambda table: table["no such"])], "function that computes 'weekly' failed: KeyError"),
+        ([("job", len)], "'job' is not a number"),
+        ([pd.DataFrame({"degree": []})], "table of combinations is empty"),
+        ([pd.DataFrame({"level": ["a"]})], "there is no column 'level'"),
+    ],
+)
+def test_mistakes_quote_the_relation(given, message):
+    with pytest.raises(ValueError, match=message):
+        asked(refused(1)[0], given)
+
+
+def test_quoted_names_and_powers():
+    class Values:
+        def now(self, column):
+            return {"a b": np.array([2.0, 3.0]), "c": np.array([8.0, 27.0])}[column]
+
+        def before(self, column):
+            return {"a b": 1.0, "c": 5.0}[column]
+
+    assert Formula.parse("c = `a b`^3").holds(Values(), 2).all()
+    assert Formula.parse("0 < change(c) <= 22").holds(Values(), 2).tolist() == [True, True]
+    assert Formula.parse("max(c, 10) - before(c) = 5").holds(Values(), 2).tolist() == [True, False]
+    assert Formula.parse("not c = 8 or `a b` in [2, 4]").holds(Values(), 2).all()
+
+
+def test_known_changes_come_first():
+    table, rng = applicants()[0], np.random.default_rng(0)
+    before = table.sample(200, random_state=1).reset_index(drop=True)
+    after = before.copy()
+    after["debt"] = np.maximum(after["debt"] - rng.uniform(200.0, 1500.0, 200), 0.0)
+    after["tenure"] += rng.integers(0, 12, 200)
+    usual_first = 0
+    for row in refused(2):
+        found = asked(row, ["income = salary + bonus"], changes=(before, after), n_answers=2)
+        shares = [answer.usual for answer in found.answers]
+        assert all(0.0 < share <= 1.0 for share in shares)
+        is_usual = [share >= 0.1 for share in shares]
+        assert is_usual == sorted(is_usual, reverse=True)
+        if is_usual[:1] == [True]:
+            usual_first += 1
+            change = found.answers[0].row.iloc[0]["debt"] - row.iloc[0]["debt"]
+            assert change <= 0.0
+        assert all("of known changes" in answer.summary for answer in found.answers)
+    assert usual_first >= 1
+
+
+def test_changes_must_be_pairs():
+    table, row = applicants()[0], refused(1)[0]
+    with pytest.raises(ValueError, match="5 rows before and 4 after"):
+        asked(row, (), changes=(table[:5], table[:4]))
+    with pytest.raises(ValueError, match="no pair of complete rows that differ"):
+        asked(row, (), changes=(table[:5], table[:5]))
