@@ -184,11 +184,12 @@ desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the co
 	for fault in kill-one kill-all full-disk; do \
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) --database sqlite || exit 1; done
 
-desk-review:  ## certificates under careless readers, leases with processes killed, and pages for 50 reviewers
+desk-review:  ## certificates under careless readers, leases with processes killed, pages for 50 reviewers, and a week of work
 	$(PY) desk/benchmarks/certificates.py
 	$(PY) desk/benchmarks/certificates_together.py
 	$(PY) desk/benchmarks/leases.py
 	$(PY) desk/benchmarks/pages.py
+	$(PY) desk/benchmarks/week.py
 
 desk-load:  ## requests a second beside an echo and MLflow's server, then half an hour at half load; needs Debian's wrk
 	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)

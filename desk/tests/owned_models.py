@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 import pandas as pd
 import sepc
+from conftest import Running
 from sample_models import rows_of
+from servers import DeskProcess
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import Chain, keep_context
+from sepc_desk.commands.main import main
+from sepc_desk.database import engine_of
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry
+from sepc_desk.keys import create_key
 from sepc_desk.models import Model, ModelFolder
 from sepc_desk.reviewing.enrolling import enrol
 from sepc_desk.reviewing.states import CaseState, ReadingState
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.rows import typed_row
 from sepc_desk.schema import cases, entries, readings
-from sepc_desk.settings import Settings
+from sepc_desk.settings import Settings, load_settings
 
 PLAN = """
 version = 1
@@ -101,7 +110,7 @@ class Owned:
         while enrol(self.engine, self.settings, self.models.load):
             pass
 
-    def settle(self, label_of) -> int:
+    def settle(self, label_of: Callable[[str], str]) -> int:
         """Settle every open case as reviewers who know the label would; returns how many."""
         with writing(self.engine) as connection:
             found = connection.execute(
@@ -124,3 +133,61 @@ class Owned:
         plan.write_text(PLAN.format(draw=n, margin=margin))
         table.assign(side=side).to_csv(rows, index=False)
         return plan, rows
+
+
+REFERENCE = 300
+SETTINGS = {
+    "review_seconds": 0.2,
+    "undo_seconds": 0,
+    "certificate_share": 0.9,
+    "certificate_block": 300,
+    "monitor_rows": REFERENCE,
+    "blind_share": 0,
+    "second_share": 0,
+    "planted_share": 0,
+}
+
+
+def truth_of(private: str) -> str:
+    """The label of a point after the corner has changed, as JSON."""
+    point = np.array(list(orjson.loads(private)["row"].values()))
+    is_left = point[0] <= 0.0 or np.abs(point - 0.5).max() < 0.25
+    return orjson.dumps("left" if is_left else "right").decode()
+
+
+@dataclass
+class OwnedDesk:
+    """A service whose cases have changed, with settled answers, a plan, two versions, and clients of two owners."""
+
+    running: Running
+    data: Owned
+    first: str
+    other: str
+    second: Any
+    second_key: str
+    home: Path
+    common: list[str]
+    plan: Path
+    rows: Path
+
+
+@contextmanager
+def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
+    """Start a service on a migrated database, in a folder of its own."""
+    settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
+    data = Owned(engine_of(settings), home / "models", settings)
+    first, other = data.add(600, 0), data.add(600, 1)
+    data.decide(square(REFERENCE, 2)[0], data.live)
+    data.decide(square(600, 3, corner=0.3, changed=True)[0], data.live)
+    data.settle(truth_of)
+    plan, rows = data.write_plan(home)
+    common = ["--models", str(home / "models"), "--database", database]
+    assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
+    process = DeskProcess(database, home / "models", **SETTINGS)
+    running = Running(process.wait_ready(), database)
+    second_key = create_key(running.engine, "second owner", ["square"], "owner")
+    second = process.client(second_key)
+    yield OwnedDesk(running, data, first, other, second, second_key, home, common, plan, rows)
+    second.close()
+    data.engine.dispose()
+    running.close()

@@ -6,78 +6,26 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 import sepc
-from conftest import Running
-from owned_models import Owned, square
+from owned_models import REFERENCE, OwnedDesk, owned_desk, square
 from scipy.stats import binomtest
 from sepc.lifecycle import Monitor, audit, repair
-from servers import DeskProcess
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
-from sepc_desk.database import engine_of
-from sepc_desk.keys import create_key
 from sepc_desk.owning.watching import BLOCK, watched
 from sepc_desk.schema import cases, changes, entries
-from sepc_desk.settings import load_settings
-
-REFERENCE = 300
-SETTINGS = {
-    "review_seconds": 0.2,
-    "undo_seconds": 0,
-    "certificate_share": 0.9,
-    "certificate_block": 300,
-    "monitor_rows": REFERENCE,
-    "blind_share": 0,
-    "second_share": 0,
-    "planted_share": 0,
-}
-
-
-def _truth(private: str) -> str:
-    """The label of a point after the corner has changed."""
-    point = np.array(list(orjson.loads(private)["row"].values()))
-    is_left = point[0] <= 0.0 or np.abs(point - 0.5).max() < 0.25
-    return orjson.dumps("left" if is_left else "right").decode()
 
 
 @pytest.fixture(scope="module")
-def owned(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A service whose cases have changed, with settled answers, a plan, and keys of two owners."""
-    home = tmp_path_factory.mktemp("owned")
-    database = new_database("sqlite")
-    settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
-    data = Owned(engine_of(settings), home / "models", settings)
-    first, other = data.add(600, 0), data.add(600, 1)
-    data.decide(square(REFERENCE, 2)[0], data.live)
-    data.decide(square(600, 3, corner=0.3, changed=True)[0], data.live)
-    data.settle(_truth)
-    plan, rows = data.write_plan(home)
-    common = ["--models", str(home / "models"), "--database", database]
-    assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
-    process = DeskProcess(database, home / "models", **SETTINGS)
-    running = Running(process.wait_ready(), database)
-    second = process.client(create_key(running.engine, "second owner", ["square"], "owner"))
-    yield SimpleNamespace(
-        running=running,
-        data=data,
-        first=first,
-        other=other,
-        second=second,
-        home=home,
-        common=common,
-        plan=plan,
-        rows=rows,
-    )
-    second.close()
-    data.engine.dispose()
-    running.close()
+def owned(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedDesk]:
+    with owned_desk(new_database("sqlite"), tmp_path_factory.mktemp("owned")) as own:
+        yield own
 
 
 def _wait(client: Any, path: str) -> str:
@@ -91,12 +39,12 @@ def _wait(client: Any, path: str) -> str:
     raise AssertionError("The work on the change does not end.")
 
 
-def _change(owned: Any, path: str) -> Any:
+def _change(owned: OwnedDesk, path: str) -> Any:
     with owned.data.engine.connect() as connection:
         return connection.execute(select(changes).where(changes.c.id == path.rpartition("/")[2])).one()
 
 
-def _feedback(owned: Any) -> tuple[Any, Any]:
+def _feedback(owned: OwnedDesk) -> tuple[Any, Any]:
     """Settled cases as anyone would read them from the exported log."""
     with owned.data.engine.connect() as connection:
         found = connection.execute(
@@ -110,7 +58,7 @@ def _feedback(owned: Any) -> tuple[Any, Any]:
     return table.__class__(rows), np.array([orjson.loads(one.label) for one in found])
 
 
-def test_figures_are_those_of_the_log(owned: Any) -> None:
+def test_figures_are_those_of_the_log(owned: OwnedDesk) -> None:
     page = owned.running.owner.get("/models/square").text
     with owned.data.engine.connect() as connection:
         decided = connection.execute(select(entries.c.accepted).where(entries.c.kind == "decision")).scalars().all()
@@ -126,7 +74,7 @@ def test_figures_are_those_of_the_log(owned: Any) -> None:
     assert "Roll back" not in page
 
 
-def test_alarms_are_those_of_the_library_with_the_culprit_first(owned: Any) -> None:
+def test_alarms_are_those_of_the_library_with_the_culprit_first(owned: OwnedDesk) -> None:
     for _ in range(100):
         with owned.data.engine.connect() as connection:
             seen = watched(connection, owned.data.live)
@@ -146,7 +94,7 @@ def test_alarms_are_those_of_the_library_with_the_culprit_first(owned: Any) -> N
     assert re.match(r"(height|width) moved", first[1])
 
 
-def test_a_repair_is_compared_judged_agreed_by_another_and_rolled_back(owned: Any) -> None:
+def test_a_repair_is_compared_judged_agreed_by_another_and_rolled_back(owned: OwnedDesk) -> None:
     owner, second = owned.running.owner, owned.second
     X, y = _feedback(owned)
     found = audit(owned.data.live.estimator, X, y)
@@ -203,7 +151,7 @@ def test_a_repair_is_compared_judged_agreed_by_another_and_rolled_back(owned: An
     assert len({step.caller for step in steps}) == 2
 
 
-def test_what_the_plan_does_not_pass_cannot_go_live(owned: Any) -> None:
+def test_what_the_plan_does_not_pass_cannot_go_live(owned: OwnedDesk) -> None:
     owner, second = owned.running.owner, owned.second
     plan, rows = owned.data.write_plan(owned.home, margin=0.0, n=80, seed=21)
     assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *owned.common]) == 0
@@ -222,7 +170,7 @@ def test_what_the_plan_does_not_pass_cannot_go_live(owned: Any) -> None:
     assert (owned.home / "models" / "square" / "plans").is_dir(), "a plan that was replaced is kept with its ledger"
 
 
-def test_a_challenger_decides_in_the_shadow_without_effect(owned: Any) -> None:
+def test_a_challenger_decides_in_the_shadow_without_effect(owned: OwnedDesk) -> None:
     owner = owned.running.owner
     assert owner.post("/models/square/challenger", data={"version": owned.other}).status_code == 303
     table, _ = square(40, 31)
@@ -241,7 +189,7 @@ def test_a_challenger_decides_in_the_shadow_without_effect(owned: Any) -> None:
     assert owner.post("/models/square/challenger", data={"version": "0" * 64}).status_code == 422
 
 
-def test_the_week_is_one_file_by_link_and_by_command(owned: Any, tmp_path: Path) -> None:
+def test_the_week_is_one_file_by_link_and_by_command(owned: OwnedDesk, tmp_path: Path) -> None:
     linked = owned.running.owner.get("/models/square/digest")
     assert linked.headers["content-disposition"].startswith("attachment")
     file = tmp_path / "week.html"
@@ -254,7 +202,7 @@ def test_the_week_is_one_file_by_link_and_by_command(owned: Any, tmp_path: Path)
     assert owned.running.owner.get("/models/square/digest?week=soon").status_code == 422
 
 
-def test_auditors_see_and_change_nothing_and_others_see_nothing(owned: Any) -> None:
+def test_auditors_see_and_change_nothing_and_others_see_nothing(owned: OwnedDesk) -> None:
     auditor, program = owned.running.auditor, owned.running.client
     page = auditor.get("/models/square")
     assert page.status_code == 200
@@ -270,6 +218,6 @@ def test_auditors_see_and_change_nothing_and_others_see_nothing(owned: Any) -> N
     assert auditor.post(f"/changes/{some}/discard").status_code == 403
 
 
-def _first_change(owned: Any) -> str:
+def _first_change(owned: OwnedDesk) -> str:
     made = owned.running.owner.post("/models/square/compare", data={"version": owned.other})
     return str(made.headers["location"].rpartition("/")[2])

@@ -89,12 +89,12 @@ def decide_in_shadow(engine: Engine, model_of: Callable[[str, str], Model]) -> i
     return n
 
 
-def _next(connection: Connection, own: Row[Any], most: int, last: int) -> Sequence[Row[Any]]:
+def _next(connection: Connection, own: Row[Any], most: int, last: int) -> list[Row[Any]]:
     e = entries.c
     decided = (e.kind == EntryKind.DECISION, e.model == own.model, e.private.is_not(None))
     unread = (e.place > own.after_place, e.place <= last)
     some = select(e.place, e.id, e.private).where(*decided, *unread).order_by(e.place).limit(most)
-    return connection.execute(some).all()
+    return list(connection.execute(some))
 
 
 def _decide(
