@@ -82,8 +82,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     monotone_for : label or None, default=None
         The label that directions refer to, against each of the others; by default the second of two.
     features_alone : list of columns or None, default=None
-        Columns that enter through a curve of their own, like those of `monotone`, but in no particular direction: they
-        take no part in ellipsoids.
+        Columns that enter through a curve of their own, in no particular direction, and not through ellipsoids.
     max_features : int or None, default=None
         Use at most this many columns of a DataFrame: those on which a first fit to all of them relies most, and always
         those that `monotone`, `features_alone` and `force_features` name. The others are left out.
@@ -95,9 +94,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     keep_rows : bool, default=True
         Whether the model holds isolated training rows, hashes of up to 1,000 rows, and a digest of all of them. If
-        not, isolated rows are left out (a class that has no ellipsoid gets one around them), and training rows among
-        supposedly new ones are not recognised. Single values, such as the smallest of a column, stay in either case:
-        docs/explanation/privacy.md says what can be told from a file.
+        not, isolated rows are left out (a class without an ellipsoid gets one around them), and training rows among
+        supposedly new ones are not recognised. Single values, such as the smallest of a column, stay in either case.
     out_of_fold : bool, default=False
         Also compute `out_of_fold_`: weights are fitted for two more models, without fitting more ellipsoids; with
         missing values, two more models are fitted in full. Needs trust="weights" and rows in memory.
@@ -127,8 +125,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
         partitioned, with more than 40,000 also those the weights were not fitted to. Not kept in model files.
     model_ : SEPModel
-        The arrays that all decisions are computed from. They hold no training rows except isolated ones, and none at
-        all without `keep_rows`.
+        The arrays that all decisions are computed from. They hold no training rows, or isolated ones (`keep_rows`).
     feature_importances_ : array
         How much each column matters: the mean absolute term in log-odds; with weights only.
     edits_ : tuple of Edit
@@ -242,10 +239,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             del self.out_of_fold_
         table = training.table
         if self.out_of_fold and table is not None:
-            found = (
-                refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else self._out_of_fold(fit, table)
-            )
-            self.out_of_fold_ = table.of_table(found)
+            refitted = refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else None
+            self.out_of_fold_ = table.of_table(self._out_of_fold(fit, table) if refitted is None else refitted)
         return self
 
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
