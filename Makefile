@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults
+.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -163,8 +163,9 @@ desk-tools:  ## what the tests of the desk need of Debian: PostgreSQL; with WITH
 	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || $(AS_ROOT) sh -c "apt-get update -qq && apt-get install -qq -y postgresql"
 	$(if $(WITH),$(AS_ROOT) apt-get install -qq -y $(WITH))
 
-desk-setup:  ## the second distribution, desk/, in the same environment
-	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --constraint desk/constraints.txt --editable "desk[test]"
+comma := ,
+desk-setup:  ## the second distribution, desk/, in the same environment; with WITH=browser, also Playwright
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --constraint desk/constraints.txt --editable "desk[test$(if $(WITH),$(comma)$(WITH))]"
 
 desk-types:
 	cd desk && $(abspath $(PY)) -m mypy
@@ -182,6 +183,12 @@ desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the co
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) || exit 1; done
 	for fault in kill-one kill-all full-disk; do \
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) --database sqlite || exit 1; done
+
+desk-review:  ## certificates under careless readers, leases with processes killed, and pages for 50 reviewers
+	$(PY) desk/benchmarks/certificates.py
+	$(PY) desk/benchmarks/certificates_together.py
+	$(PY) desk/benchmarks/leases.py
+	$(PY) desk/benchmarks/pages.py
 
 desk-load:  ## requests a second beside an echo and MLflow's server, then half an hour at half load; needs Debian's wrk
 	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)

@@ -11,7 +11,7 @@ from sample_models import model, save_models
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
-from sepc_desk.schema import entries
+from sepc_desk.schema import entries, planted
 
 
 @pytest.fixture(autouse=True)
@@ -103,3 +103,30 @@ def test_what_is_wrong_is_said_with_the_remedy(capsys, monkeypatch: pytest.Monke
     assert "The database cannot be reached" in run(capsys, "keys", "list")[1]
     monkeypatch.delenv("SEPC_DESK_DATABASE")
     assert "Set SEPC_DESK_DATABASE" in run(capsys, "keys", "list")[1]
+
+
+def test_planted_cases_are_added_from_files_and_removed(engine, tmp_path: Path, capsys) -> None:
+    save_models(tmp_path / "models", ["loans"])
+    table = tmp_path / "known.csv"
+    table.write_text("amount,months,income,home,age,status\n8120,15,1557,rent,,late\n3000,20,4000,own,40,paid\n")
+    assert run(capsys, "planted", "add", "loans", table, "--label", "status") == (
+        0,
+        "2 cases of loans are planted.\n",
+    )
+    lines = tmp_path / "known.jsonl"
+    lines.write_text('{"amount": 1, "months": 2, "income": 3, "home": null, "age": 4, "status": "paid"}\n')
+    assert run(capsys, "planted", "add", "loans", lines, "--label", "status")[0] == 0
+    with engine.connect() as connection:
+        rows = connection.execute(select(planted.c.row, planted.c.truth).order_by(planted.c.id)).all()
+    first = '{"amount":8120.0,"months":15.0,"income":1557.0,"home":"rent","age":null}'
+    assert first in {one.row for one in rows}
+    assert sorted(one.truth for one in rows) == ['"late"', '"paid"', '"paid"']
+    assert "has no column 'label'" in run(capsys, "planted", "add", "loans", table, "--label", "label")[1]
+    table.write_text(table.read_text().replace("3000", "much"))
+    assert (
+        "Column 'amount' holds numbers, and row 1 has 'much'."
+        in run(capsys, "planted", "add", "loans", table, "--label", "status")[1]
+    )
+    assert run(capsys, "planted", "remove", "loans") == (0, "3 planted cases of loans are removed.\n")
+    with engine.connect() as connection:
+        assert set(connection.execute(select(planted.c.row)).scalars()) == {"{}"}

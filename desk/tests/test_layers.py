@@ -10,26 +10,28 @@ from pathlib import Path
 
 import pytest
 import sepc
+from sepc.lifecycle import ReviewQueue
 
 import sepc_desk
 
 SOURCE = Path(sepc_desk.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PUBLIC = {"sepc", "sepc.geometry", "sepc.lifecycle", "sepc.metrics", "sepc.results", "sepc.datasets"}
-ESTIMATORS = (
+DOCUMENTED = (
     sepc.SEPClassifier,
     sepc.TrustedClassifier,
     sepc.SelectiveClassifier,
     sepc.StratifiedClassifier,
     sepc.RepairedClassifier,
+    ReviewQueue,
 )
 OF_SQLALCHEMY = {"in_", "is_"}
 CORE = {"joblib", "numpy", "safetensors", "scikit-learn", "scipy", "threadpoolctl"}
-# What `fit` learns, as the docstrings of the estimators list it: public by the library's page on versions.
+# Attributes that end in an underscore, as docstrings list them: public by the library's page on versions.
 FITTED = {
     name.strip()
-    for estimator in ESTIMATORS
-    for line in re.findall(r"^    ([a-z_]+(?:, [a-z_]+)*)(?: :.*)?$", estimator.__doc__ or "", re.M)
+    for owner in DOCUMENTED
+    for line in re.findall(r"^    ([a-z_]+(?:, [a-z_]+)*)(?: :.*)?$", owner.__doc__ or "", re.M)
     for name in line.split(",")
 }
 
@@ -98,3 +100,41 @@ def test_the_library_needs_nothing_of_the_desk() -> None:
     names = {re.match(r"[\w-]+", one)[0]: "extra ==" not in one for one in needed}
     assert {name for name, is_core in names.items() if is_core} == CORE
     assert "sepc-desk" not in names
+
+
+# Packages and modules from the lowest to the highest; each imports only from those before it, or from its own package.
+LAYERS = (
+    ("errors", "settings", "entries", "columns", "context", "schema", "heads", "migrations"),
+    ("database", "rows", "keys", "reading"),
+    ("chain", "models"),
+    ("deciding",),
+    ("reviewing",),
+    ("erasing", "exporting"),
+    ("verifying", "replaying"),
+    ("service", "pages"),
+    ("commands",),
+)
+# What runs the service puts the pages into it, and the rest of the service knows nothing of them.
+ASSEMBLY = "service/app.py"
+
+
+def _layer(name: str) -> int:
+    return next(i for i, names in enumerate(LAYERS) if name in names)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_modules_import_only_what_lies_below(file: Path) -> None:
+    own = file.relative_to(SOURCE)
+    name = own.parts[0].removesuffix(".py")
+    if name == "__init__":
+        return
+    for node in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("sepc_desk."):
+            continue
+        other = str(node.module).split(".")[1]
+        if (name, other) == ("service", "pages"):
+            assert str(own) == ASSEMBLY
+        elif other != name:
+            is_beside = {name, other} <= {"service", "pages"}
+            is_low = _layer(name) == 0 and _layer(other) == 0
+            assert is_beside or is_low or _layer(other) < _layer(name), f"{name} imports {other}"

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 from conftest import Running
+from reviewing_browser import Reviewer
+from sample_models import model
 from servers import DeskProcess, free_port
 
 from sepc_desk.service.identity import grants_of_claim
@@ -52,7 +54,8 @@ def signed(provider_code: Path, new_database, model_folder: Path) -> Iterator[Ru
         oidc_client_id="desk",
         oidc_client_secret="a-secret-of-the-tests",
         oidc_roles_claim="groups",
-        oidc_roles="loans-team=owner:loans,auditors=auditor",
+        oidc_roles="loans-team=owner:loans,auditors=auditor,reviewers=reviewer:loans",
+        review_seconds=0.2,
         session_secret="0123456789abcdef" * 4,
         secure_cookies="false",
     )
@@ -65,16 +68,16 @@ def signed(provider_code: Path, new_database, model_folder: Path) -> Iterator[Ru
 
 
 def sign_in(name: str, browser: httpx.Client) -> httpx.Response:
-    """Sign in with a browser; returns the page that it ended on."""
+    """Sign in with a browser; returns who is signed in, or the refusal."""
     page = browser.get("/sign-in")
     for _ in range(4):
         form = re.search(r'action="([^"]+)"', page.text)
-        if form is None:
+        if form is None or page.url.port == browser.base_url.port:
             break
         prompt = re.search(r'name="prompt" value="(\w+)"', page.text)
         data = {"prompt": prompt[1] if prompt else "login", "login": name, "password": "x"}
         page = browser.post(form[1], data=data)
-    return page
+    return browser.get("/me") if page.is_success else page
 
 
 def test_roles_come_from_the_claim(signed: Running) -> None:
@@ -105,6 +108,25 @@ def test_an_auditor_sees_and_changes_nothing(signed: Running) -> None:
         assert browser.get(f"/decisions/{made['id']}").json()["case"]["row"] == LOAN
         assert browser.delete(f"/decisions/{made['id']}", headers=headers).status_code == 403
         assert browser.post("/decide", json={"model": "loans", "rows": [LOAN]}, headers=headers).status_code == 403
+
+
+def test_a_reviewer_reviews_with_a_session_and_forms_need_its_token(signed: Running) -> None:
+    signed.client.post("/decide", json={"model": "loans", "rows": model("loans")[1][:40]}).raise_for_status()
+    with signed.process.client(follow_redirects=True) as browser:
+        assert browser.get("/review", follow_redirects=False).headers["location"] == "/sign-in"
+        sign_in("kim", browser)
+        reviewer = Reviewer(browser)
+        page = reviewer.take()
+        action, fields = page.form("/answer")
+        assert fields["csrf"]
+        for token in ({}, {"csrf": "x" * 43}):
+            without = {name: value for name, value in fields.items() if name != "csrf"}
+            refused = browser.post(action, data=without | token | {"answer": '"paid"'})
+            assert refused.status_code == 403
+        assert reviewer.submit(page, "/answer", answer='"paid"').path != page.path
+        left = reviewer.submit(reviewer.get("/preferences"), "/leave")
+        assert "Signed out" in left.text
+        assert browser.get("/me").status_code == 401
 
 
 def test_a_person_without_a_role_is_refused(signed: Running) -> None:

@@ -31,6 +31,7 @@ class EntryKind(StrEnum):
     RECOURSE = "recourse"
     ACCESS = "access"
     ERASURE = "erasure"
+    ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ FIELDS = tuple(own.name for own in fields(Entry))
 def entry(kind: EntryKind, caller: str, private: Mapping[str, Any] | None = None, **kept: Any) -> Entry:
     """A new entry, with an id, the time, and a salted digest of its private part if it has one."""
     at = time.time_ns() // 1000
-    own = {"id": new_id(at), "kind": str(kind), "at": at, "caller": caller, **kept}
+    own = {"id": new_id(at), "kind": kind.value, "at": at, "caller": caller, **kept}
     if private is None:
         return Entry(**own)
     text, salt = orjson.dumps(private).decode(), os.urandom(SALT_BYTES)

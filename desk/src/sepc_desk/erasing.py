@@ -9,7 +9,9 @@ from sqlalchemy import Engine, or_, select, text, update
 from sepc_desk.chain import Receipt, append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
-from sepc_desk.schema import entries
+from sepc_desk.reviewing.transactions import now
+from sepc_desk.reviewing.withdrawing import withdraw
+from sepc_desk.schema import cases, entries
 
 # An erasure of everything before a time refers to this prefix and the time.
 UNTIL = "until:"
@@ -38,6 +40,7 @@ def erase(engine: Engine, case: str, caller: str) -> Erased:
         own = connection.execute(select(entries.c.model).where(entries.c.id == case)).first()
         if own is None:
             raise RequestError(404, "no_such_decision", f"There is no decision {case}.")
+        withdraw(connection, now(connection), cases.c.id == case)
         holds = (or_(entries.c.id == case, entries.c.about == case), entries.c.private.is_not(None))
         gone = connection.execute(select(entries.c.id).where(*holds)).scalars().all()
         if not gone:
@@ -52,8 +55,11 @@ def erase_until(engine: Engine, until: int, caller: str, model: str | None = Non
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         lock_chain(connection)
         holds = [entries.c.at < until, entries.c.private.is_not(None)]
+        old = [cases.c.decided_at < until]
         if model is not None:
             holds.append(entries.c.model == model)
+            old.append(cases.c.model == model)
+        withdraw(connection, now(connection), *old)
         n = connection.execute(update(entries).where(*holds).values(private=None, salt=None)).rowcount
         if n == 0:
             return Erased(0, None)

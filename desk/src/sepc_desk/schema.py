@@ -63,3 +63,158 @@ keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
 )
+
+# A decision that people look at, or a planted case. It holds no value of the row, so an erasure need not change it.
+cases = Table(
+    "cases",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("model_label", Text, nullable=False),
+    Column("decided_at", BigInteger, nullable=False),
+    Column("entered_at", BigInteger, nullable=False),
+    Column("is_blind", Boolean, nullable=False),
+    Column("n_readers", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("label", Text),
+    Column("planted", Text),
+    # The row of a `Review` that it is, and what the certificate counts for it.
+    Column("review", Integer),
+    Column("position", Integer),
+    Column("evidence", Text),
+    Column("evidence_label", Text),
+    Column("is_counted", Boolean, nullable=False),
+)
+Index("ix_cases_model", cases.c.model, cases.c.state)
+Index(
+    "ix_cases_uncounted",
+    cases.c.model,
+    postgresql_where=text("evidence IS NOT NULL AND NOT is_counted"),
+    sqlite_where=text("evidence IS NOT NULL AND NOT is_counted"),
+)
+
+# One look at a case by one reader; a case with a second reader has two, and three if they disagree.
+readings = Table(
+    "readings",
+    metadata,
+    Column("id", Place, primary_key=True, autoincrement=True),
+    Column("case_id", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("is_blind", Boolean, nullable=False),
+    Column("entered_at", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reader", Text),
+    Column("lease", Text),
+    Column("taken_at", BigInteger),
+    Column("until", BigInteger),
+)
+Index("ix_readings_case", readings.c.case_id, readings.c.turn, unique=True)
+Index(
+    "ix_readings_reader",
+    readings.c.case_id,
+    readings.c.reader,
+    unique=True,
+    postgresql_where=text("reader IS NOT NULL"),
+    sqlite_where=text("reader IS NOT NULL"),
+)
+Index(
+    "ix_readings_open",
+    readings.c.model,
+    readings.c.entered_at,
+    readings.c.id,
+    postgresql_where=text("state = 'open'"),
+    sqlite_where=text("state = 'open'"),
+)
+Index(
+    "ix_readings_taken",
+    readings.c.until,
+    postgresql_where=text("state = 'taken'"),
+    sqlite_where=text("state = 'taken'"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("reading", BigInteger, nullable=False, index=True),
+    Column("case_id", Text, nullable=False, index=True),
+    Column("reader", Text, nullable=False),
+    Column("taken_at", BigInteger, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("ending", Text),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("reading", BigInteger, nullable=False),
+    Column("case_id", Text, nullable=False, index=True),
+    Column("reader", Text, nullable=False),
+    Column("taken_at", BigInteger, nullable=False),
+    Column("given_at", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("label", Text),
+    Column("comment", Text),
+    Column("was_blind", Boolean, nullable=False),
+    Column("undone_at", BigInteger),
+    Column("final_at", BigInteger),
+)
+Index(
+    "ix_answers_reading",
+    answers.c.reading,
+    unique=True,
+    postgresql_where=text("undone_at IS NULL"),
+    sqlite_where=text("undone_at IS NULL"),
+)
+Index(
+    "ix_answers_open",
+    answers.c.given_at,
+    postgresql_where=text("undone_at IS NULL AND final_at IS NULL"),
+    sqlite_where=text("undone_at IS NULL AND final_at IS NULL"),
+)
+Index("ix_answers_reader", answers.c.reader, answers.c.given_at)
+
+planted = Table(
+    "planted",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("model", Text, nullable=False, index=True),
+    Column("row", Text, nullable=False),
+    Column("truth", Text, nullable=False),
+    Column("added_at", BigInteger, nullable=False),
+    Column("added_by", Text, nullable=False),
+    Column("removed_at", BigInteger),
+)
+
+# How far the log has been read for cases to review; one row.
+review_progress = Table(
+    "review_progress",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("place", BigInteger, nullable=False),
+)
+
+# The `ReviewQueue` of each version of a model, and the accepted decisions that wait to be drawn from.
+review_queues = Table(
+    "review_queues",
+    metadata,
+    Column("model", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("state", LargeBinary),
+    Column("n_waiting", Integer, nullable=False),
+    Column("after_place", BigInteger, nullable=False),
+)
+
+reviewers = Table(
+    "reviewers",
+    metadata,
+    Column("caller", Text, primary_key=True),
+    Column("language", Text),
+    Column("has_shortcuts", Boolean, nullable=False),
+)

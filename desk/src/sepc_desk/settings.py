@@ -22,6 +22,7 @@ DRIVERS = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
 ROLES = ("program", "reviewer", "owner", "auditor", "monitor")
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 COMMIT_LEVELS = ("on", "remote_apply", "off")
+LANGUAGES = ("en", "de")
 # A session is signed with this; shorter secrets can be guessed.
 SHORTEST_SECRET = 32
 
@@ -58,6 +59,24 @@ class Settings:
     trusted_proxies: str = "127.0.0.1"
     secure_cookies: bool = True
     log_level: str = "info"
+    # Review by people: how often the log is read for new cases (never, if 0), how long a reader keeps a case, and how
+    # long an answer can be undone.
+    review_seconds: float = 1.0
+    lease_seconds: float = 900.0
+    undo_seconds: float = 60.0
+    # Random shares: cases whose label is hidden until the answer is final, cases with a second reader, and planted
+    # cases with known labels among those that a reader gets.
+    blind_share: float = 0.2
+    second_share: float = 0.05
+    planted_share: float = 0.05
+    # Certificates: the share of accepted decisions that is drawn, from how many at a time, and what is to be proved.
+    certificate_share: float = 0.05
+    certificate_block: int = 500
+    certificate_risk: float = 0.02
+    certificate_confidence: float = 0.95
+    # Whether owners see the names of reviewers beside their figures.
+    show_reviewer_names: bool = False
+    language: str = "en"
     # Sign-in by OpenID Connect; off without an issuer.
     oidc_issuer: str = ""
     oidc_client_id: str = ""
@@ -76,6 +95,14 @@ class Settings:
             raise SettingError(
                 f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
             )
+        for name in _SHARES:
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise SettingError(f"{name} is {getattr(self, name)}; it is a share from 0 to 1.")
+        for name in ("certificate_risk", "certificate_confidence"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise SettingError(f"{name} is {getattr(self, name)}; it must lie strictly between 0 and 1.")
+        if self.language not in LANGUAGES:
+            raise SettingError(f"language is {self.language!r}; use one of {_listed(LANGUAGES)}.")
         if self.oidc_issuer:
             self._check_sign_in()
         for value, role in self.oidc_roles.items():
@@ -132,6 +159,9 @@ class Settings:
         return self.url.startswith("postgresql")
 
 
+_SHARES = ("blind_share", "second_share", "planted_share", "certificate_share")
+# With fewer accepted decisions, bands of trust cannot be told apart well enough for a certificate.
+FEWEST_IN_BLOCK = 300
 _LEAST: dict[str, float] = {
     "port": 0,
     "processes": 1,
@@ -148,6 +178,10 @@ _LEAST: dict[str, float] = {
     "batch_rows": 1,
     "write_seconds": 0.1,
     "session_seconds": 60,
+    "review_seconds": 0,
+    "lease_seconds": 1,
+    "undo_seconds": 0,
+    "certificate_block": FEWEST_IN_BLOCK,
 }
 
 

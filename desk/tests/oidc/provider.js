@@ -2,7 +2,7 @@
 import Provider from "oidc-provider";
 
 const [port, redirect] = process.argv.slice(2);
-const roles = { ann: ["loans-team"], bob: ["auditors", "unknown"], eve: ["nobody"] };
+const roles = { ann: ["loans-team"], bob: ["auditors", "unknown"], eve: ["nobody"], kim: ["reviewers"] };
 const provider = new Provider(`http://127.0.0.1:${port}`, {
   clients: [
     {

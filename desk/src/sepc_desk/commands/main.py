@@ -24,6 +24,7 @@ HOMES = {
     "erase": "erasing",
     "retention": "erasing",
     "scrub": "erasing",
+    "planted": "planting",
 }
 
 

@@ -58,17 +58,20 @@ class Gate:
         self.rates = Rates(a_second, 2 * a_second)
         self.failures = Rates(failures_a_minute / 60, failures_a_minute)
 
-    async def identify(self, request: Request) -> Identity:
-        """The caller of a request; raises if it is not known, or sends too many requests."""
-        identity = await self._identity(request)
+    async def identify(self, request: Request, token: str | None = None) -> Identity:
+        """The caller of a request; raises if it is not known, or sends too many requests.
+
+        `token` is the session's token where a form sends it in a field instead of a header.
+        """
+        identity = await self._identity(request, token)
         if not self.rates.allows(identity.caller):
             raise RequestError(429, "too_many", "You send too many requests; try again later.", retry_after=1)
         return identity
 
-    async def _identity(self, request: Request) -> Identity:
+    async def _identity(self, request: Request, token: str | None) -> Identity:
         secret = _key_in(request)
         if secret is None:
-            found = session_identity(request)
+            found = session_identity(request, token)
             if found is not None:
                 return found
             raise RequestError(401, "no_key", "Send an API key in the header `Authorization: Bearer sepc_...`.")
@@ -95,13 +98,13 @@ def _key_in(request: Request) -> str | None:
     return secret.strip() if kind.lower() == "bearer" else ""
 
 
-def session_identity(request: Request) -> Identity | None:
+def session_identity(request: Request, token: str | None = None) -> Identity | None:
     """Who is signed in, if anyone; a change also needs the session's token, which other sites do not know."""
     session = request.scope.get("session") or {}
     if "person" not in session or float(session.get("until", 0)) < time.time():
         return None
     if request.method not in SAFE:
-        token = request.headers.get("x-csrf-token", "")
+        token = request.headers.get("x-csrf-token", "") if token is None else token
         if not hmac.compare_digest(token.encode(), str(session.get("csrf", "")).encode()):
             raise RequestError(403, "no_csrf_token", "Send the csrf_token of GET /me in the header X-CSRF-Token.")
     grants = frozenset((str(role), str(model)) for role, model in session.get("grants", []))

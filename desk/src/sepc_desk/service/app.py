@@ -9,22 +9,22 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from sqlalchemy.exc import SQLAlchemyError
-from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
 import sepc_desk
-from sepc_desk.errors import RequestError
+from sepc_desk.pages import audit, home, oversight, review, what_if
 from sepc_desk.service import cases, decide, inference, operations
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.logs import log_as_json
 from sepc_desk.service.middleware import EveryRequest
+from sepc_desk.service.refusals import RESPONSES, response_to
+from sepc_desk.service.shortcut import Shortcut
 from sepc_desk.settings import Settings, load_settings
 
 PARTS = (decide, inference, cases, operations)
-CODES = {404: "no_such_path", 405: "no_such_method"}
+PAGES = (home, review, what_if, oversight, audit)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -43,7 +43,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.desk = desk
-    for part in PARTS:
+    for part in (*PARTS, *PAGES):
         app.include_router(part.router)
     if settings.oidc_issuer:
         sign_in = importlib.import_module("sepc_desk.service.sign_in")
@@ -57,10 +57,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             same_site="lax",
             https_only=settings.secure_cookies,
         )
+    app.add_middleware(Shortcut)
     app.add_middleware(EveryRequest)
-    app.add_exception_handler(RequestError, _refused)
-    app.add_exception_handler(HTTPException, _no_route)
-    app.add_exception_handler(SQLAlchemyError, _no_database)
+    for kind in RESPONSES:
+        app.add_exception_handler(kind, _respond)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     return app
 
@@ -93,21 +93,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-async def _refused(request: Request, error: Any) -> Response:
-    told = {"code": error.code, "message": str(error), "column": error.column, "row": error.row}
-    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    content = {"error": {name: value for name, value in told.items() if value is not None}}
-    return answer(content, error.status, headers)
-
-
-async def _no_route(request: Request, error: Any) -> Response:
-    code = CODES.get(error.status_code, "refused")
-    headers = dict(error.headers or {})
-    return answer({"error": {"code": code, "message": str(error.detail)}}, error.status_code, headers)
-
-
-async def _no_database(request: Request, error: Any) -> Response:
-    refused = RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
-    return await _refused(request, refused)
+async def _respond(request: Request, error: Exception) -> Response:
+    response = response_to(error)
+    assert response is not None, "only these errors are passed here"
+    return response

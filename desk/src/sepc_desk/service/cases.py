@@ -16,6 +16,7 @@ from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds, entry_by_id, shown
+from sepc_desk.reviewing.seeing import may_be_read
 from sepc_desk.schema import entries
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT
@@ -85,6 +86,8 @@ async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any
     is_open = found is not None and identity.may(SEE_CASES, found["model"])
     if is_open and found is not None and identity.holds_only("program", found["model"]):
         is_open = found["caller"] == identity.caller
+    if is_open and found is not None and identity.holds_only("reviewer", found["model"]):
+        is_open = await _in_thread(_may_be_read, desk.engine, case)
     if not is_open or found is None:
         raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
     return found
@@ -95,6 +98,12 @@ def _case(engine: Engine, case: str) -> dict[str, Any] | None:
         found = entry_by_id(connection, case)
     is_case = found is not None and found.kind in (EntryKind.DECISION, EntryKind.RECOURSE)
     return shown(found) if is_case and found is not None else None
+
+
+def _may_be_read(engine: Engine, case: str) -> bool:
+    """Whether a reviewer may read a case; one whose label is hidden from reviewers stays so."""
+    with engine.connect() as connection:
+        return may_be_read(connection, case)
 
 
 def _listed(engine: Engine, model: str, day: date, after: int, limit: int) -> list[dict[str, Any]]:

@@ -131,7 +131,7 @@ async def recourse(request: Request) -> Response:
         raise RequestError(429, "busy", "Too many searches are running; try again later.", retry_after=5)
     desk.n_searching += 1
     try:
-        running = asyncio.get_running_loop().run_in_executor(desk.searcher, _search, model, row, body["to"], options)
+        running = asyncio.get_running_loop().run_in_executor(desk.searcher, search, model, row, body["to"], options)
         found = await asyncio.wait_for(running, desk.settings.answer_seconds)
     except TimeoutError:
         seconds = f"{desk.settings.answer_seconds:g} seconds"
@@ -170,7 +170,8 @@ def _bound(column: str, limit: Any) -> Any:
     return tuple(limit) if is_range else limit
 
 
-def _search(model: Model, row: Row, to: Any, options: dict[str, Any]) -> dict[str, Any]:
+def search(model: Model, row: Row, to: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What would have to change in a row, as JSON has it."""
     frame = frame_of(model.columns, [row])
     given = frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
     now = decide_rows(model, [row])[0]

@@ -23,6 +23,7 @@ from sepc_desk.service.access import Gate, KeyRing
 from sepc_desk.service.grouping import Grouper
 from sepc_desk.service.limits import Buffers, read_body
 from sepc_desk.service.metrics import Metrics
+from sepc_desk.service.reviews import Reviews
 from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
@@ -51,6 +52,7 @@ class Desk:
         self.searcher = ThreadPoolExecutor(1, "recourse")
         self.prober = ThreadPoolExecutor(1, "probe")
         self.n_searching = 0
+        self.reviews = Reviews(self.engine, self.folder, settings)
         self._probe: asyncio.Future[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
         self.grouper: Grouper
@@ -80,6 +82,7 @@ class Desk:
         await ring.refresh()
         self.gate = Gate(ring, settings.requests_per_second, settings.failed_keys_per_minute)
         self.grouper.start()
+        self.reviews.start()
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
         log.info("started", extra={"models": sorted(self.models)})
 
@@ -87,6 +90,7 @@ class Desk:
         """Finish the work that was accepted, and end."""
         if self._watcher is not None:
             self._watcher.cancel()
+        self.reviews.stop()
         await self.grouper.stop()
         for pool in (self.searcher, self.prober):
             pool.shutdown(wait=False, cancel_futures=True)

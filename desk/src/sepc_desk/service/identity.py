@@ -14,6 +14,8 @@ SEE_CASES = frozenset({"program", "reviewer", "owner", "auditor"})
 LIST_CASES = frozenset({"owner", "auditor"})
 ERASE = frozenset({"owner"})
 SEE_METRICS = frozenset({"monitor", "owner", "auditor"})
+REVIEW = frozenset({"reviewer"})
+AUDIT = frozenset({"auditor"})
 
 
 @dataclass(frozen=True)

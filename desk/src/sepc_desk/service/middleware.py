@@ -44,7 +44,10 @@ class EveryRequest:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *HEADERS, (b"x-request-id", request_id.encode())]
+                given = message.get("headers", [])
+                own = {name.lower() for name, _ in given}
+                added = [header for header in HEADERS if header[0] not in own]
+                message["headers"] = [*given, *added, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:

@@ -76,7 +76,7 @@ async def signed_in(request: Request) -> Response:
         until=time.time() + settings.session_seconds,
     )
     log.info("signed in")
-    return RedirectResponse("/me", 303)
+    return RedirectResponse("/", 303)
 
 
 @router.get("/me", openapi_extra=PLAIN_DOCUMENT)

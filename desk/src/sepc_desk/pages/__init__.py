@@ -1,0 +1,1 @@
+"""Pages where people decide: rendered on the server, with htmx where something moves."""

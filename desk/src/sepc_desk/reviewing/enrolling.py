@@ -1,0 +1,198 @@
+"""Read the log for cases to review: all that the model refuses, and what `ReviewQueue` draws of those it accepts."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import orjson
+from sepc.lifecycle import Purpose as DrawnFor
+from sqlalchemy import Connection, Engine, Row, insert, select, update
+
+from sepc_desk.entries import EntryKind
+from sepc_desk.models import Model
+from sepc_desk.reviewing.certifying import QueueRow, draw
+from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
+from sepc_desk.reviewing.transactions import now, only_one, writing
+from sepc_desk.schema import cases, contexts, entries, readings, review_progress, review_queues
+from sepc_desk.settings import Settings
+
+LOCK = 7365706366
+PROGRESS = "log"
+BLOCK = 2_000
+ModelOf = Callable[[str, str], Model]
+
+
+def enrol(
+    engine: Engine, settings: Settings, model_of: ModelOf, at: int | None = None, rng: Random | None = None
+) -> int:
+    """Read on in the log, at most 2,000 entries; returns how many were read. Each entry is read once.
+
+    Parameters
+    ----------
+    engine, settings
+    model_of : callable
+        Gives the version of a model, by name and digest.
+    at : int, optional
+        The time; by default that of the database.
+    rng : Random, optional
+        Draws which cases are blind, and which have a second reader.
+    """
+    with engine.connect() as connection:
+        if not _fresh(connection, _progress(connection), 1):
+            return 0
+    with writing(engine) as connection:
+        if not only_one(connection, LOCK):
+            return 0
+        found = _fresh(connection, _progress(connection), BLOCK)
+        work = _Enrolment(connection, settings, model_of, now(connection) if at is None else at, rng)
+        work.run([own for own in found if own.kind == EntryKind.DECISION and own.is_there])
+        if found:
+            _move_on(connection, found[-1].place)
+        work.draw(found[-1].place if found else 0)
+    return len(found)
+
+
+def _progress(connection: Connection) -> int:
+    place = select(review_progress.c.place).where(review_progress.c.name == PROGRESS)
+    return int(connection.execute(place).scalar() or 0)
+
+
+def _move_on(connection: Connection, place: int) -> None:
+    own = review_progress.c.name == PROGRESS
+    if connection.execute(update(review_progress).where(own).values(place=place)).rowcount == 0:
+        connection.execute(insert(review_progress).values(name=PROGRESS, place=place))
+
+
+def _fresh(connection: Connection, after: int, most: int) -> Sequence[Row[Any]]:
+    e = entries.c
+    columns = (e.place, e.id, e.kind, e.at, e.model, e.context, e.label, e.accepted, e.cause)
+    is_there = e.private.is_not(None).label("is_there")
+    some = select(*columns, is_there).where(e.place > after).order_by(e.place).limit(most)
+    return connection.execute(some).all()
+
+
+class _Enrolment:
+    """One transaction of reading on."""
+
+    def __init__(
+        self, connection: Connection, settings: Settings, model_of: ModelOf, at: int, rng: Random | None
+    ) -> None:
+        self.connection, self.settings, self.model_of, self.at = connection, settings, model_of, at
+        self.rng = secrets.SystemRandom() if rng is None else rng
+        self._digests: dict[str, str] = {}
+
+    def run(self, found: Sequence[Row[Any]]) -> None:
+        """Let refused decisions wait for a reader, and count accepted ones."""
+        self.add([(own, Purpose.REFUSED, {}) for own in found if not own.accepted])
+        accepted: dict[tuple[str, str], list[int]] = {}
+        for own in found:
+            if own.accepted and own.context is not None:
+                accepted.setdefault((own.model, self.digest(own.context)), []).append(own.place)
+        for (model, digest), places in accepted.items():
+            self._count(model, digest, len(places), places[0])
+
+    def _count(self, model: str, digest: str, n: int, first: int) -> None:
+        own = (review_queues.c.model == model, review_queues.c.digest == digest)
+        more = {"n_waiting": review_queues.c.n_waiting + n}
+        if self.connection.execute(update(review_queues).where(*own).values(**more)).rowcount == 0:
+            new = {"model": model, "digest": digest, "state": None, "n_waiting": n, "after_place": first - 1}
+            self.connection.execute(insert(review_queues).values(**new))
+
+    def draw(self, last: int) -> None:
+        """Where enough accepted decisions wait, let the queue of the certificate draw some of them."""
+        size = self.settings.certificate_block
+        if self.settings.certificate_share == 0:
+            return
+        enough = select(review_queues).where(review_queues.c.n_waiting >= size).with_for_update()
+        for own in self.connection.execute(enough).all():
+            waiting = QueueRow(own.model, own.digest, own.state, own.n_waiting, own.after_place)
+            while waiting.n_waiting >= size:
+                waiting = self._draw_block(waiting, last, size)
+
+    def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
+        e = entries.c
+        theirs = [context for context, digest in self._contexts(own.model).items() if digest == own.digest]
+        accepted = (e.kind == EntryKind.DECISION, e.accepted.is_(True), e.model == own.model, e.context.in_(theirs))
+        some = select(entries).where(*accepted, e.place > own.after_place, e.place <= last)
+        block = self.connection.execute(some.order_by(e.place).limit(size)).all()
+        there = [one for one in block if one.private is not None]
+        # Those whose values were erased before anyone could draw them no longer wait.
+        left = own.n_waiting - size if len(block) == size else 0
+        after = block[-1].place if block else last
+        model = self.model_of(own.model, own.digest)
+        rows = [orjson.loads(one.private)["row"] for one in there]
+        drawn = draw(own.state, model, rows, self.settings)
+        if drawn is not None:
+            chosen = zip(drawn.review.positions.tolist(), drawn.review.purpose.tolist(), strict=True)
+            self.add([(there[i], _purpose(why), {"review": drawn.review.number, "position": i}) for i, why in chosen])
+        state = own.state if drawn is None else drawn.state
+        done = QueueRow(own.model, own.digest, state, left, after)
+        is_own = (review_queues.c.model == own.model, review_queues.c.digest == own.digest)
+        values = {"state": done.state, "n_waiting": done.n_waiting, "after_place": done.after_place}
+        self.connection.execute(update(review_queues).where(*is_own).values(**values))
+        return done
+
+    def add(self, found: Sequence[tuple[Row[Any], Purpose, Mapping[str, Any]]]) -> None:
+        """Let cases wait for readers."""
+        if not found:
+            return
+        new, looks = [], []
+        for own, purpose, more in found:
+            # The order of waiting cases must not tell what was drawn, so time of entry is all that orders them.
+            is_blind = purpose is Purpose.DRAWN or self.rng.random() < self.settings.blind_share
+            n_readers = 2 if self.rng.random() < self.settings.second_share else 1
+            new.append(
+                {
+                    "id": own.id,
+                    "model": own.model,
+                    "digest": self.digest(own.context),
+                    "purpose": purpose,
+                    "cause": own.cause or "",
+                    "model_label": own.label,
+                    "decided_at": own.at,
+                    "entered_at": self.at,
+                    "is_blind": is_blind,
+                    "n_readers": n_readers,
+                    "state": CaseState.OPEN,
+                    "review": more.get("review"),
+                    "position": more.get("position"),
+                    "is_counted": False,
+                }
+            )
+            looks += [
+                {
+                    "case_id": own.id,
+                    "model": own.model,
+                    "turn": turn,
+                    "is_blind": is_blind,
+                    "entered_at": self.at,
+                    "state": ReadingState.OPEN,
+                }
+                for turn in (FIRST, SECOND)[:n_readers]
+            ]
+        self.rng.shuffle(looks)
+        self.connection.execute(insert(cases), new)
+        self.connection.execute(insert(readings), looks)
+
+    def digest(self, context: str) -> str:
+        """The digest of the model in a context."""
+        if context not in self._digests:
+            content = self.connection.execute(select(contexts.c.content).where(contexts.c.digest == context))
+            self._digests[context] = orjson.loads(content.scalar_one())["model"]["digest"]
+        return self._digests[context]
+
+    def _contexts(self, model: str) -> dict[str, str]:
+        """The contexts of a model, with the digests of its versions."""
+        found = {}
+        for own in self.connection.execute(select(contexts)).all():
+            node = orjson.loads(own.content)["model"]
+            if node["name"] == model:
+                found[own.digest] = node["digest"]
+        return found
+
+
+def _purpose(why: int) -> Purpose:
+    return Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED

@@ -1,0 +1,38 @@
+"""Transactions of reviews, and the clock that all processes share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine, text
+
+MICROSECONDS = 1_000_000
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+def now(connection: Connection) -> int:
+    """Microseconds since 1970 by the clock of the database, so that the clocks of processes need not agree."""
+    if connection.dialect.name == "postgresql":
+        moment = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)")
+        return int(connection.execute(moment).scalar_one())
+    return time.time_ns() // 1000
+
+
+def seconds(n: float) -> int:
+    """Seconds as microseconds."""
+    return int(n * MICROSECONDS)
+
+
+def only_one(connection: Connection, lock: int) -> bool:
+    """Whether no other process does this work now; holds until the transaction ends. SQLite has one writer anyway."""
+    if connection.dialect.name != "postgresql":
+        return True
+    return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock}).scalar_one())
