@@ -140,8 +140,10 @@ class Directions:
                 self.factor = _Factor(self, curvature.rows.mean(axis=0, keepdims=True), is_fixed)
             elif self.n_last > PATIENCE and self.moved > MOVED:
                 self.factor, self.moved = _Factor(self, curvature.rows, is_fixed), 0.0
-            elif is_fixed is not None and self.factor.n_others(is_fixed) > (0 if self.n_last > PATIENCE else self.others):
-                self.factor.fix(is_fixed)
+            elif is_fixed is not None:
+                n_allowed = 0 if self.n_last > PATIENCE else self.others
+                if self.factor.n_others(is_fixed) > n_allowed:
+                    self.factor.fix(is_fixed)
         except LinAlgError:
             return False
         return True
