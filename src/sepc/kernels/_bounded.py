@@ -120,7 +120,7 @@ class _Model:
 
     def slopes(self, target: FloatArray) -> FloatArray:
         """The gradient of the model at some coefficients."""
-        step = (target - self.coefficients).astype(self.inner.dtype, copy=False)
+        step: Floats = (target - self.coefficients).astype(self.inner.dtype, copy=False)
         change = self.curvature.times(self.inner.columns.scores(step))
         product = self.inner.columns.sums(change) + self.inner.penalty * step
         return remove_common(self.gradient + product.astype(np.float64))

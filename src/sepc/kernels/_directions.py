@@ -129,7 +129,7 @@ class Directions:
         unit = float(np.abs(gradient).max())
         if not self._has_factor(curvature, within.is_fixed) or unit == 0.0:
             return None
-        residual = (-gradient / unit).astype(self.dtype)
+        residual: Floats = (-gradient / unit).astype(self.dtype)
         solution = self._solve(curvature, residual, unit, tol, within, loosest)
         return None if solution is None else np.asarray(solution.astype(np.float64) * unit)
 
