@@ -8,6 +8,7 @@ for again. A step from one feasible point to another can be shortened freely, so
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from sepc.kernels._directions import Curvature, Directions, remove_common
 
 # Exchanges of coefficients between zero and free in one direction, and how many of them in a row may leave as many on
 # the wrong side as before; then only one is exchanged at a time.
-MOST_EXCHANGES, CHANCES = 40, 3
+MOST_EXCHANGES, CHANCES = 12, 3
 # Residual, as a share of the first, to which systems are solved at most loosely: signs depend on it.
 LOOSEST = 0.03
 # Shares of the largest number below which a sign is not known, in single and in double precision.
@@ -82,15 +83,27 @@ class _Free:
         return part
 
 
+class Target(NamedTuple):
+    """Where a step within the bounds leads, and whether it minimises the second-order model."""
+
+    coefficients: FloatArray
+    is_minimum: bool
+
+
 def bounded_target(
     inner: Directions, curvature: Curvature, gradient: FloatArray, coefficients: FloatArray, signed: Signed, tol: float
-) -> FloatArray | None:
-    """Where a Newton step within the bounds leads; None if this precision is not enough to compute it."""
-    for loosest in (LOOSEST, inner.tightest):
-        target = _minimum_of_model(_Model(inner, curvature, gradient, coefficients, signed, tol, loosest))
+) -> Target | None:
+    """A step within the bounds: Newton's or, if its exchanges do not settle, one up to the first bound it meets.
+
+    None if this precision is not enough to compute it.
+    """
+    for loosest in (LOOSEST, inner.tightest) if inner.dtype is np.float64 else (LOOSEST,):
+        model = _Model(inner, curvature, gradient, coefficients, signed, tol, loosest)
+        target = _minimum_of_model(model)
         if target is not None and np.vdot(gradient, target - coefficients) < 0.0:
-            return target
-    return None
+            return Target(target, True)
+    target = _up_to_the_first_bound(model)
+    return None if target is None else Target(target, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +120,7 @@ class _Model:
 
     def slopes(self, target: FloatArray) -> FloatArray:
         """The gradient of the model at some coefficients."""
-        step = (target - self.coefficients).astype(self.inner.dtype, copy=False)
+        step: Floats = (target - self.coefficients).astype(self.inner.dtype, copy=False)
         change = self.curvature.times(self.inner.columns.scores(step))
         product = self.inner.columns.sums(change) + self.inner.penalty * step
         return remove_common(self.gradient + product.astype(np.float64))
@@ -147,4 +160,27 @@ def _minimum_of_model(model: _Model) -> FloatArray | None:
         else:
             is_wrong = np.arange(len(is_wrong)) == np.flatnonzero(is_wrong)[-1]
         is_fixed, near = is_fixed ^ is_wrong, target
+    else:
+        return None
     return signed.within(target)
+
+
+def _up_to_the_first_bound(model: _Model) -> FloatArray | None:
+    """A descent step: Newton's with those coefficients fixed that would leave their bound at once, cut at a bound."""
+    signed, sizes = model.signed, model.signed.sizes(model.coefficients)
+    is_fixed = signed.is_signed & (sizes <= 0.0) & (signed.slopes(model.gradient) > 0.0)
+    while True:
+        target = model.minimum(is_fixed, model.coefficients)
+        if target is None:
+            return None
+        change = signed.sizes(target - model.coefficients)
+        is_blocked = ~is_fixed & (sizes <= 0.0) & (change < 0.0)
+        if not is_blocked.any():
+            break
+        is_fixed = is_fixed | is_blocked
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = np.where(~is_fixed & (change < 0.0), -sizes / change, np.inf)
+    longest = min(float(lengths.min(initial=np.inf)), 1.0)
+    reached = signed.within(model.coefficients + longest * (target - model.coefficients))
+    reached[:, lengths <= longest] = 0.0
+    return reached

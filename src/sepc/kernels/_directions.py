@@ -87,8 +87,8 @@ class Subspace(Protocol):
 class Directions:
     """Descent directions, by conjugate gradients with a preconditioner that is reused while it is good enough."""
 
-    def __init__(self, linear: Linear, dtype: type) -> None:
-        self.linear, self.dtype = linear, dtype
+    def __init__(self, linear: Linear, dtype: type, others: int = OTHERS) -> None:
+        self.linear, self.dtype, self.others = linear, dtype, others
         self.columns = linear.columns.astype(dtype)
         self.penalty: Floats = linear.penalty.astype(dtype, copy=False)
         self.factor: _Factor | None = None
@@ -129,7 +129,7 @@ class Directions:
         unit = float(np.abs(gradient).max())
         if not self._has_factor(curvature, within.is_fixed) or unit == 0.0:
             return None
-        residual = (-gradient / unit).astype(self.dtype)
+        residual: Floats = (-gradient / unit).astype(self.dtype)
         solution = self._solve(curvature, residual, unit, tol, within, loosest)
         return None if solution is None else np.asarray(solution.astype(np.float64) * unit)
 
@@ -140,8 +140,10 @@ class Directions:
                 self.factor = _Factor(self, curvature.rows.mean(axis=0, keepdims=True), is_fixed)
             elif self.n_last > PATIENCE and self.moved > MOVED:
                 self.factor, self.moved = _Factor(self, curvature.rows, is_fixed), 0.0
-            elif is_fixed is not None and self.factor.n_others(is_fixed) > (0 if self.n_last > PATIENCE else OTHERS):
-                self.factor.fix(is_fixed)
+            elif is_fixed is not None:
+                n_allowed = 0 if self.n_last > PATIENCE else self.others
+                if self.factor.n_others(is_fixed) > n_allowed:
+                    self.factor.fix(is_fixed)
         except LinAlgError:
             return False
         return True

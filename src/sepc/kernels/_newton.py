@@ -78,7 +78,7 @@ def minimise(
             direction = inner.direction(curvature, gradient, tol)
         else:
             target = bounded_target(inner, curvature, gradient, coefficients, signed, tol)
-            direction = None if target is None else target - coefficients
+            direction = None if target is None else target.coefficients - coefficients
         slope = math.inf if direction is None else float(np.vdot(gradient, direction))
         if direction is not None and slope < 0:
             n_rounds += 1
@@ -86,18 +86,19 @@ def minimise(
             share = _share(loss, linear, coefficients, scores, direction, change, slope)
             coefficients, scores = coefficients + share * direction, scores + share * change
             if signed is not None and target is not None:
-                coefficients = target if share == 1 else signed.within(coefficients)
+                coefficients = target.coefficients if share == 1 else signed.within(coefficients)
             step = float(np.abs(change).max())
             inner.moved += share * step
             stuck = last_step <= LOCAL_STEP and step > SHRINKS * last_step
-            last_step = step if share == 1 else math.inf
+            last_step = step if share == 1 and (target is None or target.is_minimum) else math.inf
             next_step = last_step * min(CAUTION * max(inner.unsolved, last_step), 1.0)
         else:
             stuck = True
         if stuck and next_step > tol:
-            if inner.dtype is np.float64:
+            if inner.dtype is np.float64 and (signed is None or inner.others == 0):
                 break
-            inner, last_step, next_step = Directions(linear, np.float64), math.inf, math.inf
+            others = inner.others if signed is None or inner.dtype is np.float32 else 0
+            inner, last_step, next_step = Directions(linear, np.float64, others), math.inf, math.inf
     return Minimum(coefficients, scores, n_rounds, next_step)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -85,7 +84,7 @@ def position_of_column(columns: GivenColumns, column: Any, parameter: str) -> in
                 f"{parameter} names {shown(column)}; the columns are {listed(map(shown, names), MOST_NAMES)}."
             )
         return names.index(column)
-    if isinstance(column, bool) or not isinstance(column, Integral) or not 0 <= column < columns.n:
+    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < columns.n:
         raise ValueError(
             f"{parameter} has {column!r}; it must be the name or the position of one of {columns.n} columns."
         )
