@@ -174,7 +174,7 @@ def timed(task: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def asked(case: Case, i: int, **options: Any) -> sepc.Recourse:
-    return sepc.recourse(case.model, case.asking.iloc[[i]], to=case.labels[i], **case.limits(i), **options)
+    return sepc.recourse(case.model, case.asking.iloc[[i]], to=case.labels[i], n_answers=1, **case.limits(i), **options)
 
 
 def answers(case: Case) -> dict[str, Any]:
