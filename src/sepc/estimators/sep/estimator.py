@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 from dataclasses import replace
 from numbers import Integral, Real
@@ -16,7 +15,6 @@ from sepc._typing import FloatArray
 from sepc.columns.number_columns import plain_rows, refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
-from sepc.errors import FlatSetWarning
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.best_columns import best_columns
@@ -26,6 +24,7 @@ from sepc.estimators.sep.editing import EditableModel
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed, fitted_ellipsoids, histories
 from sepc.estimators.sep.fitted_views import FittedViews
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
+from sepc.estimators.sep.flat_features import warn_if_flat
 from sepc.estimators.sep.fold_models import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.given_tables import complete, prepare
 from sepc.estimators.sep.progress import CallbackSupport, Progress, with_callbacks
@@ -38,7 +37,7 @@ from sepc.estimators.sep.training_set import (
     weights_of_classes,
     with_class_weights,
 )
-from sepc.kernels.enclose import LOCAL_ROWS, describe_flat, flat_directions
+from sepc.kernels.enclose import LOCAL_ROWS
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
 
@@ -297,7 +296,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         training.extent.refuse_extremes(columns.feature_names)
-        _warn_if_flat(training)
+        warn_if_flat(training)
         with Progress(self) as progress:
             fit = fit_model(training, settings, progress.step)
         if self.verbose:
@@ -389,11 +388,3 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _warn_if_flat(training: TrainingSet) -> None:
-    rows = training.rows
-    directions = flat_directions(training.extent.sized(rows), training.extent.spread)
-    if len(directions) and rows.n_points > rows.n_features:
-        message = describe_flat(directions, rows.n_points, training.columns.feature_names)
-        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
