@@ -59,7 +59,12 @@ class RelationColumns:
 
     def feature(self, column: str) -> int | None:
         """The position of a column of numbers among the features; None if it is not one."""
-        return self.row.feature(column) if column in self.row.columns and column not in self._choices else None
+        return self._features.get(column)
+
+    @cached_property
+    def _features(self) -> dict[str, int]:
+        every = {name: j for j, name in enumerate(self.row.model.feature_names)}
+        return {name: every[name] for name in self.row.columns if name in every and name not in self._choices}
 
     def may_change(self, column: str) -> bool:
         """Whether a column may change."""
@@ -122,6 +127,15 @@ class RelationColumns:
 
     def _values_of(self, column: str) -> NDArray[Any]:
         """The categories of a column by code; the last is one not seen in training, if the given row has it."""
+        if column not in self._values:
+            self._values[column] = self._read_values(column)
+        return self._values[column]
+
+    @cached_property
+    def _values(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def _read_values(self, column: str) -> NDArray[Any]:
         known = self.row.categories(column).values
         values = np.empty(len(known) + 1, dtype=object)
         values[:-1] = known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,12 @@ class Tables:
 
     def name(self, name: str) -> Any:
         """The name of a column in the table, where it may not be a string."""
-        return next(column for column in self.given.columns if str(column) == name)
+        return self._names[name]
+
+    @cached_property
+    def _names(self) -> dict[str, Any]:
+        # Of columns with the same text, the first counts.
+        return {str(column): column for column in reversed(list(self.given.columns))}
 
 
 def _pandas() -> Any:
