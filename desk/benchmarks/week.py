@@ -34,7 +34,7 @@ from week_checks import check_cases, check_figures, check_repair
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from browsing import chromium, context_of  # noqa: E402 - found by the line above
-from owned_models import PLAN, square  # noqa: E402
+from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
 from servers import Cluster, DeskProcess  # noqa: E402
 
@@ -79,7 +79,7 @@ class World:
         seed = int(self.rng.integers(2**31))
         if name == "square":
             has_drifted = day >= DRIFT_DAY
-            table, labels = square(n, seed, corner=0.3 if has_drifted else 0.0, changed=has_drifted)
+            table, labels = square(n, seed, corner=CORNER if has_drifted else 0.0, changed=has_drifted)
         elif name == "loans":
             table, labels = loans(n, seed)
         else:
@@ -247,7 +247,7 @@ class Week:
     def own(self, browser: Any) -> None:
         """See the alarm, audit, repair and propose as one owner, and agree as another, all in the browser."""
         plan, rows = self.home / "plan.toml", self.home / "judged.csv"
-        table, side = square(800, 77, corner=0.3, changed=True)
+        table, side = square(800, 77, corner=CORNER, changed=True)
         plan.write_text(PLAN.format(draw=800, margin=0.02))
         table.assign(side=side).to_csv(rows, index=False)
         common = ["--models", str(self.models), "--database", self.database]
@@ -256,10 +256,14 @@ class Week:
         context.set_default_timeout(600_000)
         page = context.new_page()
         page.goto("/models/square")
-        page.get_by_text("What comes has changed").wait_for()
+        for _ in range(100):
+            if page.get_by_text("What comes has changed").count():
+                break
+            page.wait_for_timeout(500)
+            page.reload()
         self.told["alarms"] = page.locator("section:has(#alarms) li").all_inner_texts()
         self.exported = self.exports()
-        page.get_by_role("button", name="Audit", exact=True).click()
+        page.get_by_role("button", name="Audit the model").click()
         page.locator("#audit").wait_for()
         self.told["audit"] = page.locator("section:has(#audit) pre").text_content()
         page.get_by_role("button", name="Make a repair").click()
