@@ -59,7 +59,6 @@ SETTINGS = {
     "blind_share": 0.2,
     "second_share": 0.1,
     "planted_share": 0.03,
-    "certificate_share": 0.2,
     "certificate_block": 300,
     "certificate_risk": 0.25,
 }
@@ -110,7 +109,7 @@ class Week:
         migrate(self.engine)
         self._add_models()
         n_reference = max(200, options.decisions // 3 // 7 * 2)
-        self.settings = SETTINGS | {"monitor_rows": n_reference}
+        self.settings = SETTINGS | {"monitor_rows": n_reference, "certificate_share": options.certificate_share}
         self.process = DeskProcess(self.database, self.models, processes=options.processes, **self.settings)
         stack.callback(self.process.kill)
         self.process.wait_ready()
@@ -210,10 +209,10 @@ class Week:
             page.goto("/review")
             page.locator(f'form[action="/review/{name}/next"] button').click()
             while done < n and "/cases/" in page.url:
-                reading = int(page.url.rpartition("/")[2])
-                label = self.label_of(reading, error)
+                before = page.url
+                label = self.label_of(int(before.rpartition("/")[2]), error)
                 page.locator(f"form.answer button[value={json.dumps(label)}]").click()
-                page.wait_for_url(lambda url, before=page.url: url != before)
+                page.wait_for_url(lambda url, before=before: url != before)
                 done += 1
             if done >= n and "/cases/" in page.url:
                 page.get_by_role("button", name="Give the case back").click()
@@ -306,6 +305,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, default=20)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--certificate-share", type=float, default=0.2, help="larger, if few decisions come")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
