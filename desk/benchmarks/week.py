@@ -34,7 +34,7 @@ from week_checks import check_cases, check_figures, check_repair
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from browsing import chromium, context_of  # noqa: E402 - found by the line above
-from owned_models import PLAN, square  # noqa: E402
+from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
 from servers import Cluster, DeskProcess  # noqa: E402
 
@@ -59,7 +59,6 @@ SETTINGS = {
     "blind_share": 0.2,
     "second_share": 0.1,
     "planted_share": 0.03,
-    "certificate_share": 0.2,
     "certificate_block": 300,
     "certificate_risk": 0.25,
 }
@@ -79,7 +78,7 @@ class World:
         seed = int(self.rng.integers(2**31))
         if name == "square":
             has_drifted = day >= DRIFT_DAY
-            table, labels = square(n, seed, corner=0.3 if has_drifted else 0.0, changed=has_drifted)
+            table, labels = square(n, seed, corner=CORNER if has_drifted else 0.0, changed=has_drifted)
         elif name == "loans":
             table, labels = loans(n, seed)
         else:
@@ -110,7 +109,7 @@ class Week:
         migrate(self.engine)
         self._add_models()
         n_reference = max(200, options.decisions // 3 // 7 * 2)
-        self.settings = SETTINGS | {"monitor_rows": n_reference}
+        self.settings = SETTINGS | {"monitor_rows": n_reference, "certificate_share": options.certificate_share}
         self.process = DeskProcess(self.database, self.models, processes=options.processes, **self.settings)
         stack.callback(self.process.kill)
         self.process.wait_ready()
@@ -210,10 +209,10 @@ class Week:
             page.goto("/review")
             page.locator(f'form[action="/review/{name}/next"] button').click()
             while done < n and "/cases/" in page.url:
-                reading = int(page.url.rpartition("/")[2])
-                label = self.label_of(reading, error)
+                before = page.url
+                label = self.label_of(int(before.rpartition("/")[2]), error)
                 page.locator(f"form.answer button[value={json.dumps(label)}]").click()
-                page.wait_for_url(lambda url, before=page.url: url != before)
+                page.wait_for_url(lambda url, before=before: url != before)
                 done += 1
             if done >= n and "/cases/" in page.url:
                 page.get_by_role("button", name="Give the case back").click()
@@ -247,7 +246,7 @@ class Week:
     def own(self, browser: Any) -> None:
         """See the alarm, audit, repair and propose as one owner, and agree as another, all in the browser."""
         plan, rows = self.home / "plan.toml", self.home / "judged.csv"
-        table, side = square(800, 77, corner=0.3, changed=True)
+        table, side = square(800, 77, corner=CORNER, changed=True)
         plan.write_text(PLAN.format(draw=800, margin=0.02))
         table.assign(side=side).to_csv(rows, index=False)
         common = ["--models", str(self.models), "--database", self.database]
@@ -256,10 +255,14 @@ class Week:
         context.set_default_timeout(600_000)
         page = context.new_page()
         page.goto("/models/square")
-        page.get_by_text("What comes has changed").wait_for()
+        for _ in range(100):
+            if page.get_by_text("What comes has changed").count():
+                break
+            page.wait_for_timeout(500)
+            page.reload()
         self.told["alarms"] = page.locator("section:has(#alarms) li").all_inner_texts()
         self.exported = self.exports()
-        page.get_by_role("button", name="Audit", exact=True).click()
+        page.get_by_role("button", name="Audit the model").click()
         page.locator("#audit").wait_for()
         self.told["audit"] = page.locator("section:has(#audit) pre").text_content()
         page.get_by_role("button", name="Make a repair").click()
@@ -302,6 +305,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, default=20)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--certificate-share", type=float, default=0.2, help="larger, if few decisions come")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()

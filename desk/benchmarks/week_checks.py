@@ -68,7 +68,7 @@ def check_figures(week: Any, found: Exports) -> dict[str, bool]:
                 k, n = int((some["label"] == some["model_label"]).sum()), len(some)
                 if n:
                     low, high = binomtest(k, n).proportion_ci(0.95)
-                    text = f"{low:.1%} to {high:.1%} with 95 % confidence; {k:,} of {n:,}"
+                    text = f"{low:.1%} to {high:.1%} with 95% confidence; {k:,} of {n:,}"
                     told[f"{name}: right among {purpose}"] = text in page
             told |= _certificate(week, name, live, found, page)
     return told

@@ -31,6 +31,8 @@ from sepc_desk.rows import typed_row
 from sepc_desk.schema import cases, entries, readings
 from sepc_desk.settings import Settings, load_settings
 
+# The share of rows that come from the corner, after the change.
+CORNER = 0.5
 PLAN = """
 version = 1
 title = "Repairs of the square"
@@ -128,14 +130,14 @@ class Owned:
 
     def write_plan(self, home: Path, *, margin: float = 0.02, n: int = 600, seed: int = 9) -> tuple[Path, Path]:
         """A plan, and rows like those that come now, as CSV."""
-        table, side = square(n, seed, corner=0.3, changed=True)
+        table, side = square(n, seed, corner=CORNER, changed=True)
         plan, rows = home / f"plan-{margin}-{seed}.toml", home / f"rows-{seed}.csv"
         plan.write_text(PLAN.format(draw=n, margin=margin))
         table.assign(side=side).to_csv(rows, index=False)
         return plan, rows
 
 
-REFERENCE = 300
+REFERENCE, N_LATER = 300, 400
 SETTINGS = {
     "review_seconds": 0.2,
     "undo_seconds": 0,
@@ -176,9 +178,9 @@ def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     """Start a service on a migrated database, in a folder of its own."""
     settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
     data = Owned(engine_of(settings), home / "models", settings)
-    first, other = data.add(600, 0), data.add(600, 1)
+    first, other = data.add(400, 0), data.add(400, 1)
     data.decide(square(REFERENCE, 2)[0], data.live)
-    data.decide(square(600, 3, corner=0.3, changed=True)[0], data.live)
+    data.decide(square(N_LATER, 3, corner=CORNER, changed=True)[0], data.live)
     data.settle(truth_of)
     plan, rows = data.write_plan(home)
     common = ["--models", str(home / "models"), "--database", database]

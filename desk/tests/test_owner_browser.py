@@ -38,6 +38,16 @@ def _press(page: Any, selector: str, most: int = 80) -> None:
     raise AssertionError(f"Tab does not lead to {selector}")
 
 
+def _reload_until(page: Any, text: str) -> None:
+    """Look at a page again until the service has counted what came."""
+    for _ in range(100):
+        if page.get_by_text(text).count():
+            return
+        page.wait_for_timeout(500)
+        page.reload()
+    raise AssertionError(f"{text!r} does not come up.")
+
+
 def _look(owned: OwnedDesk, browser: Any, paths: dict[str, str]) -> None:
     """Check pages at both sizes, in both schemes and languages."""
     for size, (width, height) in SIZES.items():
@@ -67,7 +77,7 @@ def test_a_repair_by_keyboard_alone_on_pages_without_serious_faults(owned: Owned
     page.goto("/models")
     _press(page, "a[href='/models/square']")
     page.wait_for_url("**/models/square")
-    page.get_by_text("What comes has changed").wait_for()
+    _reload_until(page, "What comes has changed")
     _press(page, "form[action='/models/square/audit'] button.main")
     page.locator("#audit").wait_for()
     paths = {"models": "/models", "model": "/models/square", "audit-change": page.url}

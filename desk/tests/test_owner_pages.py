@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import pytest
 import sepc
-from owned_models import REFERENCE, OwnedDesk, owned_desk, square
+from owned_models import CORNER, N_LATER, REFERENCE, OwnedDesk, owned_desk, square
 from scipy.stats import binomtest
 from sepc.lifecycle import Monitor, audit, repair
 from sqlalchemy import select
@@ -69,7 +69,7 @@ def test_figures_are_those_of_the_log(owned: OwnedDesk) -> None:
     k, n = sum(one.label == one.model_label for one in drawn), len(drawn)
     assert n > 300
     low, high = binomtest(k, n).proportion_ci(0.95)
-    assert f"{low:.1%} to {high:.1%} with 95 % confidence; {k:,} of {n:,}" in page
+    assert f"{low:.1%} to {high:.1%} with 95% confidence; {k:,} of {n:,}" in page
     assert "Audit and repair" in page
     assert "Roll back" not in page
 
@@ -78,11 +78,11 @@ def test_alarms_are_those_of_the_library_with_the_culprit_first(owned: OwnedDesk
     for _ in range(100):
         with owned.data.engine.connect() as connection:
             seen = watched(connection, owned.data.live)
-        if seen.n_rows == 600:
+        if seen.n_rows == N_LATER:
             break
         time.sleep(0.2)
     monitor = Monitor(owned.data.live.estimator, square(REFERENCE, 2)[0])
-    later = square(600, 3, corner=0.3, changed=True)[0]
+    later = square(N_LATER, 3, corner=CORNER, changed=True)[0]
     for start in range(0, len(later), BLOCK):
         monitor = Monitor.from_bytes(monitor.to_bytes(), owned.data.live.estimator)
         monitor.update(later[start : start + BLOCK])
@@ -114,7 +114,7 @@ def test_a_repair_is_compared_judged_agreed_by_another_and_rolled_back(owned: Ow
     assert owned.data.live.digest == owned.first, "nothing is live before someone agrees"
     repaired = repair(owned.data.live.estimator, X, y, audit=found)
     candidate = owned.data.models.load("square", own.new_digest).estimator
-    fresh = square(400, 11, corner=0.3, changed=True)
+    fresh = square(400, 11, corner=CORNER, changed=True)
     assert np.array_equal(candidate.decide(fresh[0]).trust, repaired.decide(fresh[0]).trust)
     compared = orjson.loads(own.comparison)
     assert compared["n_changed"] > 0
