@@ -50,6 +50,10 @@ def _features(estimator: Any) -> str:
     n_features = getattr(estimator, "n_features_in_", None)
     if n_features is None:
         return "not recorded"
+    preparation = getattr(unwrap(estimator).classifier, "preparation_", None)
+    if preparation is not None and len(preparation.used_columns) < len(names) == n_features:
+        used = preparation.used_columns
+        return f"{len(used)} of {n_features} columns: {', '.join(used)}"
     return f"{n_features}" + (f": {', '.join(names)}" if names else "")
 
 
@@ -95,5 +99,7 @@ def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
     if classifier is None:
         return ()
     names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
-    pairs = [(name_of(name), float(size)) for name, size in zip(names, classifier.feature_importances_, strict=True)]
+    used = names if classifier.preparation_ is None else classifier.preparation_.used_columns
+    sizes = zip(names, classifier.feature_importances_, strict=True)
+    pairs = [(name_of(name), float(size)) for name, size in sizes if name in used]
     return tuple(sorted(pairs, key=lambda pair: -pair[1]))

@@ -51,8 +51,8 @@ def standalone_of(
         by_feature |= dict.fromkeys(features, direction)
     if len(by_feature) == len(columns.feature_names):
         raise ValueError(
-            "monotone and features_alone name every feature, but ellipsoids need at least one. Leave out one of them, "
-            "such as a feature whose effect depends on others."
+            f"monotone and features_alone name every feature (n_features = {len(by_feature)}), but ellipsoids need at "
+            "least one that they do not name. Leave one out of them, such as one whose effect depends on others."
         )
     features = sorted(by_feature)
     return Standalone(
