@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +218,17 @@ def constrained(sizes: Sizes) -> Iterator[tuple[str, SEPClassifier, pd.DataFrame
         yield f"made {seed}", SEPClassifier(monotone=known).fit(X, y), made(seed, 1_000)[0], known
 
 
+def second(probabilities: Callable[[pd.DataFrame], Any], rows: pd.DataFrame) -> Any:
+    """The probability of the second class."""
+    return probabilities(rows)[:, 1]
+
+
 def violations(sizes: Sizes) -> Iterator[dict[str, Any]]:
     """Violations of our models on all sets; the made ones in one line."""
     n_each = sizes.n_pairs // (len(sizes.sets) + sizes.n_made)
     together: dict[str, Any] = {"data set": f"{sizes.n_made} made sets"}
     for name, model, X, known in constrained(sizes):
-        found = count(lambda rows, model=model: model.predict_proba(rows)[:, 1], X, known, n_each)
+        found = count(partial(second, model.predict_proba), X, known, n_each)
         if name.startswith("made"):
             kept = together
             together = {"data set": kept["data set"]} | {key: kept.get(key, 0) + found[key] for key in found}
@@ -265,7 +271,7 @@ def exports(sizes: Sizes) -> Iterator[dict[str, Any]]:
 
     ways = {"Python": model.predict_proba, "saved and read": again.predict_proba}
     for way, decide in ways.items():
-        yield {"way": way, **count(lambda rows, decide=decide: decide(rows)[:, 1], X[half:], known, n, COMPLETE)}
+        yield {"way": way, **count(partial(second, decide), X[half:], known, n, COMPLETE)}
     yield {"way": "ONNX", **count(by_onnx, X[half:], known, n, COMPLETE)}
     yield {"way": "DuckDB", **count(by_sql, X[half:], known, n // 6, COMPLETE)}
 
@@ -303,7 +309,8 @@ def certificate(sizes: Sizes) -> Iterator[dict[str, Any]]:
         X, y = real(name, sizes.n_rows)
         row: dict[str, Any] = {"data set": name}
         for way, monotone in (("free", None), ("monotone", KNOWN[name])):
-            fits, solve = [], weighing.fit_softmax
+            fits: list[Any] = []
+            solve = weighing.fit_softmax
 
             def watched(*args: Any, solve: Any = solve, fits: list[Any] = fits, **options: Any) -> Any:
                 started = time.process_time()

@@ -160,6 +160,7 @@ def gaps(found: sepc.Recourse) -> Iterator[float]:
     for k in {leaf.ellipsoid for leaf in found.proof}:
         every = Box.whole(found.proof[0].box.limits)
         own = every.projector(k)
+        assert isinstance(own, Projector)  # there are no standalone features
         ours, theirs = own.project(every.limits.start), by_clarabel(every.limits.start, own)
         if not ours.is_feasible or not np.isfinite(theirs):
             yield 0.0 if np.isinf(theirs) == (not ours.is_feasible) else np.nan

@@ -182,6 +182,7 @@ class Case:
         """The squared distance from the nearest ellipsoid of a label; at most 1 inside."""
         model = self.model.model_
         own = np.flatnonzero(model.classes[model.owners] == label)
+        assert self.model.preparation_ is not None
         places = model.standardize(self.model.preparation_.rows_of(rows[self.X.columns]))
         return squared_radii(places, model.centers[own], model.roots[own]).min(axis=1)
 
@@ -215,10 +216,10 @@ def drawn(case: Case, i: int, n: int, rng: np.random.Generator) -> pd.DataFrame:
     for name in [*base, "extra"]:
         way = reach * rng.random(n) * (donors[name] - before[name]) * (rng.random(n) < 0.6)
         rows[name] = before[name] + way
-    for name, (least, most) in case.hard(i).items():
-        if name == "a":
+    for least, most in case.hard(i).values():
+        if least is not None:
             rows["a"] = np.where(rng.random(n) < 0.8, np.maximum(rows["a"], least), rows["a"])
-        else:
+        elif most is not None:
             below = most - rows["a"] - rng.exponential(0.1, n) * case.X["b"].std() * (rng.random(n) < 0.5)
             rows["b"] = np.where(rng.random(n) < 0.6, np.minimum(rows["b"], below), rows["b"])
     changes = rng.random(n) < 0.4
@@ -438,6 +439,7 @@ def _beside(cases: list[Case], n_rows: int, way: str, ask: Callable[[Case, int],
 def main() -> None:
     options = arguments(__doc__)
     warnings.simplefilter("ignore")
+    names: tuple[str, ...]
     names, n_questions, n_tries, rounds, n_beside = NAMES, N_QUESTIONS, N_TRIES, ROUNDS, N_BESIDE
     if options.smallest:
         names, n_questions, n_tries, rounds, n_beside = ("haberman",), 3, 3_000, 5, 1

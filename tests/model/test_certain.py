@@ -18,7 +18,7 @@ def model():
 
 def leads(model, row):
     for cut in sections_of(model, row).values():
-        yield cut, Lead.of(model, model.weights, cut, np.empty(0), 0, 1)
+        yield cut, Lead.of(model, model.weights, cut, np.empty(0), 0, 1, 0.0)
 
 
 def difference(model, rows):
