@@ -40,6 +40,20 @@ def test_scikit_learn_checks_of_other_kinds_of_trust(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow  # test_monotone.py fits, decides, saves and exports on every change
+@parametrize_with_checks([SEPClassifier(features_alone=[0]), SEPClassifier(monotone={0: "up"}, monotone_for=1)])
+def test_scikit_learn_checks_with_standalone_features(estimator, check):
+    if estimator.monotone_for is not None and _has_other_labels(check):
+        pytest.skip("the labels of this check do not include 1")
+    check(estimator)
+
+
+def _has_other_labels(check):
+    """Whether a check of scikit-learn uses labels of its own: texts, or a single class."""
+    names = ("classifiers_classes", "one_label", "regression_target", "supervised_y", "class_weight", "string")
+    return any(name in str(check) for name in names)
+
+
 @pytest.mark.slow
 def test_works_in_pipeline_search_and_cross_validation():
     X, y = make_moons(200, noise=0.1, random_state=0)
