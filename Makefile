@@ -129,6 +129,8 @@ bench:
 	$(PY) -m sepc_benchmarks.onnx_parity --output benchmarks/results/onnx_parity.json
 	$(PY) -m sepc_benchmarks.sql --output benchmarks/results/sql.json
 	$(PY) -m sepc_benchmarks.recourse --output benchmarks/results/recourse.json
+	$(PY) -m sepc_benchmarks.recourse_relations --output benchmarks/results/recourse_relations.json
+	$(PY) -m sepc_benchmarks.recourse_table --output benchmarks/results/recourse_table.json
 	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json
 	$(PY) -m sepc_benchmarks.column_changes --output benchmarks/results/column_changes.json
 	$(PY) -m sepc_benchmarks.repair --output benchmarks/results/repair.json

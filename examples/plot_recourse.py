@@ -24,15 +24,17 @@ row = rows[(decisions.label == "malignant") & decisions.accepted].iloc[[3]]
 print(clf.decide(row)[0].why())
 
 # %%
-# Answers that change different features
-# --------------------------------------
+# The cheapest answer, with and without texture
+# ---------------------------------------------
 #
-# All are accepted. The grey bars hold the middle 80 % of the benign training cases.
+# Both are accepted; in the second, the texture must stay. The grey bars hold the middle 80 % of the benign training
+# cases.
 
-found = sepc.recourse(clf, row, to="benign", n_answers=2)
+found = sepc.recourse(clf, row, to="benign")
+same_texture = sepc.recourse(clf, row, to="benign", fixed=["mean texture"])
 fig, axes = plt.subplots(2, 1, figsize=(8.4, 6.4), layout="constrained")
-for i, ax in enumerate(axes):
-    RecourseDisplay.from_recourse(found, i, ax=ax)
+for own, ax in zip((found, same_texture), axes, strict=True):
+    RecourseDisplay.from_recourse(own, ax=ax)
 plt.show()
 
 # %%

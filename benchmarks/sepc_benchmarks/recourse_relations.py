@@ -173,6 +173,14 @@ class Case:
         names = list(self.model.model_.feature_names)
         return np.array([self.model.model_.scale[names.index(name)] for name in self.numbers])
 
+    def whole(self, i: int) -> list[str]:
+        """Columns that were whole numbers in training, and are in the row: they stay so."""
+        model, own = self.model.model_, self.asking.iloc[i]
+        assert model.usual is not None
+        always = (model.usual.overall % 1.0 == 0.0).all(axis=1)
+        names = [name for name, is_whole in zip(model.feature_names, always, strict=True) if is_whole]
+        return [name for name in names if name in self.numbers and float(own[name]) % 1.0 == 0.0]
+
     def costs(self, rows: pd.DataFrame, row: pd.Series) -> np.ndarray:
         """What it costs to become each of some rows, without the code under test."""
         steps = (rows[self.numbers] - row[self.numbers].astype(float)).to_numpy(dtype=float) / self.scale
@@ -191,8 +199,7 @@ class Case:
         low, high = self.ends(i)
         values = rows[self.numbers].to_numpy(dtype=float)
         within = ((low.to_numpy() - 1e-9 <= values) & (values <= high.to_numpy() + 1e-9)).all(axis=1)
-        whole = ["months", *ONE_HOT, "points"]
-        within &= (rows[whole].to_numpy(dtype=float) % 1.0 == 0.0).all(axis=1)
+        within &= (rows[self.whole(i)].to_numpy(dtype=float) % 1.0 == 0.0).all(axis=1)
         return within & keeps(rows, self.asking.iloc[i])
 
 
@@ -212,15 +219,23 @@ def drawn(case: Case, i: int, n: int, rng: np.random.Generator) -> pd.DataFrame:
     rows = pd.DataFrame({name: np.full(n, before[name]) for name in case.X})
     rows["grade"] = rows["grade"].astype(object)
     base = [name for name in case.X if len(name) == 1]
-    reach = rng.random(n) ** rng.integers(0, 3, n)
+    reach, whole = rng.random(n) ** rng.integers(0, 3, n), case.whole(i)
     for name in [*base, "extra"]:
         way = reach * rng.random(n) * (donors[name] - before[name]) * (rng.random(n) < 0.6)
+<<<<<<< HEAD
         rows[name] = before[name] + way
     for least, most in case.hard(i).values():
         if least is not None:
+=======
+        rows[name] = before[name] + (np.round(way) if name in whole else way)
+    for name, (least, most) in case.hard(i).items():
+        if name == "a":
+            least = np.ceil(least) if "a" in whole else least
+>>>>>>> recourse
             rows["a"] = np.where(rng.random(n) < 0.8, np.maximum(rows["a"], least), rows["a"])
         elif most is not None:
             below = most - rows["a"] - rng.exponential(0.1, n) * case.X["b"].std() * (rng.random(n) < 0.5)
+            below = np.floor(below) if "b" in whole else below
             rows["b"] = np.where(rng.random(n) < 0.6, np.minimum(rows["b"], below), rows["b"])
     changes = rng.random(n) < 0.4
     rows["grade"] = np.where(changes, donors["grade"], rows["grade"])
@@ -240,7 +255,7 @@ def drawn(case: Case, i: int, n: int, rng: np.random.Generator) -> pd.DataFrame:
 
 def nearby(case: Case, i: int, row: pd.Series, n: int, step: float, rng: np.random.Generator) -> pd.DataFrame:
     """Rows near one that keep all relations: numbers move a little, or back towards where they were."""
-    before = case.asking.iloc[i]
+    before, whole = case.asking.iloc[i], case.whole(i)
     rows = pd.DataFrame({name: np.full(n, row[name]) for name in case.X})
     rows["grade"] = rows["grade"].astype(object)
     for name in [own for own in case.X if len(own) == 1] + ["extra"]:
@@ -250,6 +265,7 @@ def nearby(case: Case, i: int, row: pd.Series, n: int, step: float, rng: np.rand
         rows[name] = rows[name] + np.where(returns, rng.random(n) * min(1.0, 10.0 * step), 0.0) * (
             before[name] - rows[name]
         )
+        rows[name] = np.round(rows[name]) if name in whole else rows[name]
     rows["grade"] = np.where(rng.random(n) < 0.1, before["grade"], rows["grade"])
     rows = filled(rows)
     needed = np.maximum((rows["points"] - before["points"]) / 4.0, 0.0)
