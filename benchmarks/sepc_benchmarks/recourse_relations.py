@@ -222,16 +222,10 @@ def drawn(case: Case, i: int, n: int, rng: np.random.Generator) -> pd.DataFrame:
     reach, whole = rng.random(n) ** rng.integers(0, 3, n), case.whole(i)
     for name in [*base, "extra"]:
         way = reach * rng.random(n) * (donors[name] - before[name]) * (rng.random(n) < 0.6)
-<<<<<<< HEAD
-        rows[name] = before[name] + way
+        rows[name] = before[name] + (np.round(way) if name in whole else way)
     for least, most in case.hard(i).values():
         if least is not None:
-=======
-        rows[name] = before[name] + (np.round(way) if name in whole else way)
-    for name, (least, most) in case.hard(i).items():
-        if name == "a":
             least = np.ceil(least) if "a" in whole else least
->>>>>>> recourse
             rows["a"] = np.where(rng.random(n) < 0.8, np.maximum(rows["a"], least), rows["a"])
         elif most is not None:
             below = most - rows["a"] - rng.exponential(0.1, n) * case.X["b"].std() * (rng.random(n) < 0.5)
