@@ -17,6 +17,7 @@ import re
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -191,7 +192,9 @@ class Week:
             share = n_browser // min(self.options.reviewers, max(1, n_browser // 5))
             self._review_in_browser(browser, key, error, share)
         for _ in range(200):
-            n = asyncio.run(self._review_by_http())
+            # The browser has the event loop of this thread.
+            with ThreadPoolExecutor(1) as other:
+                n = other.submit(asyncio.run, self._review_by_http()).result()
             time.sleep(2 * self.settings["undo_seconds"] + 0.7)
             if n == 0 and self._n_open() == 0:
                 return
