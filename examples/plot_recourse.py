@@ -44,8 +44,8 @@ print(found.why())
 # Limits, and what they cost
 # --------------------------
 #
-# Fixing features makes the rest costlier. With the size of the nucleus fixed as well, no answer was found, and the bound
-# proves that being like the benign cases in training would take changes of more than three deviations.
+# Fixing features makes the rest costlier. With the size of the nucleus fixed as well, no answer was found: the bound
+# proves that to be like the benign cases in training would take changes of more than three deviations.
 
 for fixed in ([], ["mean texture"], ["mean radius", "mean texture"]):
     found = sepc.recourse(clf, row, to="benign", fixed=fixed)
