@@ -1,6 +1,7 @@
 """What a release is made of and made with: workflows, build tools and the bill of materials."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_what_a_job_runs_is_a_target_that_runs_anywhere(path):
         for step in job["steps"]:
             for line in step.get("run", "").splitlines():
                 if line.startswith("make "):
-                    assert {word for word in line.split()[1:] if "=" not in word} <= targets, line
+                    assert {word for word in shlex.split(line)[1:] if "=" not in word} <= targets, line
                 elif not line.startswith(NO_TARGETS):
                     for option in options:
                         command = line.partition(" #")[0].replace("${{ matrix.options }}", option).strip()

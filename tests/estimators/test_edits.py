@@ -351,6 +351,7 @@ class TestLives:
         wrong = (X["ward"] == "east").to_numpy() & (rng.random(len(X)) < 0.95)
         return repair(model, X, np.where(wrong, "well", y), confidence=0.0, despite_moved_columns=True), X
 
+    @pytest.mark.slow
     def test_edits_after_a_repair_hold_in_repaired_regions_too(self):
         repaired, X = self.repaired(of_table())
         assert repaired.repaired_
@@ -361,6 +362,7 @@ class TestLives:
         assert to_bytes(from_bytes(to_bytes(edited)).without_edits()) == to_bytes(repaired)
         assert {model.edits_ for model in edited.repaired_.values()} == {edited.edits_[:1]}
 
+    @pytest.mark.slow
     def test_a_repair_after_edits_keeps_them(self):
         edited = of_table().edited(Edit.drop_feature("age"), Edit.drop_ellipsoid(0), **SIGNED)
         repaired, X = self.repaired(edited)

@@ -306,7 +306,7 @@ def test_recourse_may_change_standalone_features():
     decisions = model.decide(rows)
     i = int(np.flatnonzero((decisions.label == 0) & (decisions.gauge < 1.0))[0])
     found = sepc.recourse(model, rows.iloc[[i]], to=1, min_trust=0.6)
-    (answer,) = found.answers
+    answer = found.answers[0]
     best = model.decide(answer.row)
     assert best.label[0] == 1
     assert best.trust[0] >= 0.6
