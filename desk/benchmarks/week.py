@@ -46,7 +46,7 @@ from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.models import ModelFolder  # noqa: E402
 from sepc_desk.reviewing.planting import plant  # noqa: E402
 from sepc_desk.rows import typed_row  # noqa: E402
-from sepc_desk.schema import cases, entries, readings, review_progress  # noqa: E402
+from sepc_desk.schema import answers, cases, entries, readings, review_progress  # noqa: E402
 from sepc_desk.schema import planted as planted_table  # noqa: E402
 from sepc_desk.settings import load_settings  # noqa: E402
 
@@ -194,11 +194,18 @@ class Week:
         for _ in range(200):
             # The browser has the event loop of this thread.
             with ThreadPoolExecutor(1) as other:
-                n = other.submit(asyncio.run, self._review_by_http()).result()
-            time.sleep(2 * self.settings["undo_seconds"] + 0.7)
-            if n == 0 and self._n_open() == 0:
+                other.submit(asyncio.run, self._review_by_http()).result()
+            while self._n_undoable():
+                time.sleep(0.3)
+            if self._n_open() == 0:
                 return
         raise RuntimeError("The queue does not become empty.")
+
+    def _n_undoable(self) -> int:
+        """Answers that are not final yet; a third reader may be asked when they are."""
+        with self.engine.connect() as connection:
+            given = (answers.c.final_at.is_(None), answers.c.undone_at.is_(None))
+            return len(connection.execute(select(answers.c.id).where(*given)).all())
 
     def _n_open(self) -> int:
         with self.engine.connect() as connection:
