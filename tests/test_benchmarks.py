@@ -11,7 +11,8 @@ RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
 LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
     *("gaps", "growth"),
-    *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure", "privacy"),
+    *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
+    *("monotone", "privacy"),
     *("real_tables", "recourse", "recourse_relations", "recourse_table", "repair", "scale", "score_command", "speed"),
     *("sql", "suspects"),
 }

@@ -15,7 +15,7 @@ from sepc.columns.preparation import Preparation
 from sepc.columns.table import column_names, is_table
 from sepc.estimators.sep.constraints import position_of_column
 from sepc.estimators.sep.training_set import GivenColumns, is_collection
-from sepc.model.rules import judge_any, probabilities_of
+from sepc.model.rules import probabilities_of
 from sepc.model.sep_model import SEPModel
 from sepc.wording import counted
 
@@ -45,7 +45,7 @@ def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[s
         warnings.simplefilter("ignore")  # the fit to the chosen columns warns again
         first.fit(X, y, sample_weight)
     few = np.linspace(0, len(y) - 1, min(len(y), COMPARED_ROWS)).astype(np.int64)
-    sizes = reliance(first.model_, first.preparation_, first.decide(_safe_indexing(X, few)).given_rows)
+    sizes = reliance(first.model_, first.preparation_, first.decide(_safe_indexing(X, few)).rows)
     if len(sizes) <= classifier.max_features:
         return None
     order = sorted(sizes, key=lambda name: (name not in named, -sizes[name]))
@@ -56,9 +56,8 @@ def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[s
 def reliance(model: SEPModel, preparation: Preparation | None, rows: FloatArray) -> Mapping[str, float]:
     """How much a model relies on each column: the mean absolute change of log-odds if its values are shuffled.
 
-    Unlike the terms of a column, this includes what it adds through ellipsoids.
+    Unlike the terms of a column, this includes what it adds through ellipsoids. Rows have no missing values.
     """
-    rows, _ = judge_any(model, model.with_typical(rows), 0.0)
     before = _log_probabilities(model, rows)
     shuffled = np.random.default_rng(0).permutation(len(rows))
     sizes = {}
