@@ -90,7 +90,7 @@ def test_a_changed_decision_is_told(engine: Engine, one: Path) -> None:
     found = replay(engine, ModelFolder(one))
     assert (found.n_identical, found.n_different) == (3, 2)
     assert "not the same to the last bit" in found.told[0]
-    assert 'label "nobody"' in found.told[1]
+    assert 'the label was "nobody"' in found.told[1]
 
 
 def test_elsewhere_equal_to_1e_12_is_enough_and_what_differs_is_named(engine: Engine, one: Path) -> None:
