@@ -55,3 +55,18 @@ def test_no_row_that_keeps_relations_is_cheaper_than_the_bound():
     cost = np.sqrt((((tried - row.to_numpy()) / scale) ** 2).sum(axis=1))
     assert inside.any()
     assert cost[inside].min() >= found.bound - 1e-6
+
+
+def bounds(given, n=4):
+    table, model = people()
+    rows = np.flatnonzero(model.predict(table) == "no")[:n]
+    return np.array([sepc.recourse(model, table.iloc[[i]], to="yes", relations=given, n_answers=1).bound for i in rows])
+
+
+def test_a_relation_that_always_holds_leaves_the_bound_as_it_is():
+    np.testing.assert_allclose(bounds(["income + salary <= 1000000"]), bounds(()), atol=1e-9)
+
+
+def test_relations_raise_the_bound():
+    assert (bounds(RELATIONS) >= bounds(()) - 1e-9).all()
+    assert bounds(RELATIONS).sum() > 1.1 * bounds(()).sum()

@@ -50,6 +50,11 @@ def test_without_relations_they_are_broken():
 LINEAR = ["income = salary + bonus", "change(age) >= change(years)", "debt / income <= 0.8", "weekly = 7 * daily"]
 
 
+def test_linear_relations_raise_the_bound():
+    for row in refused(3)[1:]:
+        assert asked(row, LINEAR, n_answers=1).bound > asked(row, (), n_answers=1).bound + 0.3
+
+
 @pytest.mark.parametrize("i", range(2))
 def test_no_row_that_keeps_linear_relations_is_cheaper_than_the_bound(i):
     row = refused(3)[i]
