@@ -14,15 +14,11 @@ category. Times are of the processor, one thread.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import signal
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,8 +28,9 @@ import sepc
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.model.membership import squared_radii
+from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
-from sepc_benchmarks.recourse import METHODS, has_dice, rounded
+from sepc_benchmarks.recourse import rounded
 
 NAMES = (
     *("adult", "australian_credit", "banknote_authentication", "blood_transfusion", "ecoli", "electricity"),
@@ -44,7 +41,7 @@ NAMES = (
 MOST_ROWS, MOST_COLUMNS = 1_000, 5
 N_QUESTIONS, N_TRIES = 6, 100_000
 ROUNDS, PROPOSALS = 30, 300
-N_BESIDE, MOST_SECONDS = 2, 3
+N_BESIDE = 2
 YEARS = 5.0
 GRADES = ("none", "low", "middle", "high")
 POINTS = dict(zip(GRADES, (0, 4, 8, 12), strict=True))
@@ -353,57 +350,18 @@ def questions(case: Case, n_questions: int, n_tries: int, rounds: int) -> dict[s
     }
 
 
-class Accepting:
-    """A classifier for DiCE: 1 is acceptance with the label, 0 all else."""
+def by_dice(method: str) -> Callable[[Case, int], pd.DataFrame | None]:
+    """One counterfactual for a row of a case by DiCE, within the same ranges; None if it finds none in time."""
+    searches: dict[str, DiceSearch] = {}
 
-    def __init__(self, case: Case, label: Any) -> None:
-        self.case, self.label, self.classes_ = case, label, np.array([0, 1])
+    def ask(case: Case, i: int) -> pd.DataFrame | None:
+        if case.name not in searches:
+            searches[case.name] = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust)
+        low, high = case.ends(i)
+        ranges = {name: (low[name], high[name]) for name in case.numbers}
+        return searches[case.name].ask(case.row(i), case.labels[i], ranges, list(case.X))
 
-    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Probabilities, 0.5 where a row is just accepted."""
-        decided = self.case.model.decide(X[self.case.X.columns].astype(self.case.X.dtypes))
-        chance = decided.probabilities[:, list(decided.classes).index(self.label)]
-        least = self.case.model.min_trust
-        scaled = np.where(chance >= least, 0.5 + 0.5 * (chance - least) / (1.0 - least), 0.5 * chance / least)
-        return np.column_stack([1.0 - scaled, scaled])
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Whether a row is accepted."""
-        return (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
-
-
-def by_dice(method: str, case: Case, i: int) -> pd.DataFrame | None:
-    """One counterfactual of DiCE within the same ranges; None if it finds none in time."""
-    import dice_ml
-
-    logging.disable(logging.CRITICAL)
-    signal.signal(signal.SIGALRM, _give_up)
-    model = Accepting(case, case.labels[i])
-    frame = case.X.assign(target=model.predict(case.X))
-    low, high = case.ends(i)
-    signal.alarm(MOST_SECONDS)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            data = dice_ml.Data(dataframe=frame, continuous_features=case.numbers, outcome_name="target")
-            explainer = dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn"), method=method)
-            made = explainer.generate_counterfactuals(
-                case.row(i),
-                total_CFs=1,
-                desired_class=1,
-                permitted_range={name: [float(low[name]), float(high[name])] for name in case.numbers},
-                verbose=False,
-                **({"random_seed": 0} if method == "random" else {}),
-            )
-        frame = made.cf_examples_list[0].final_cfs_df
-    except Exception:  # noqa: BLE001 - DiCE says by errors of many kinds that it found none.
-        return None
-    finally:
-        signal.alarm(0)
-    return None if frame is None or len(frame) == 0 else frame[:1][case.X.columns].astype(case.X.dtypes)
-
-
-def _give_up(*_: Any) -> None:
-    raise TimeoutError
+    return ask
 
 
 def ours(case: Case, i: int) -> pd.DataFrame | None:
@@ -416,7 +374,7 @@ def beside(cases: list[Case], n_rows: int) -> list[dict[str, Any]]:
     """The same questions for DiCE."""
     ways: dict[str, Callable[[Case, int], pd.DataFrame | None]] = {"sepc": ours}
     if has_dice():
-        ways |= {f"DiCE, {method}": partial(by_dice, method) for method in METHODS}
+        ways |= {f"DiCE, {method}": by_dice(method) for method in METHODS}
     return [_beside(cases, n_rows, way, ask) for way, ask in ways.items()]
 
 
