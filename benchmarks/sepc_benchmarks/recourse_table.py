@@ -46,6 +46,7 @@ def outcome(n_training: int, n_rows: int, jobs: int) -> dict[str, list[dict[str,
         direction={years: "up"},
         relations=[together],
         n_jobs=jobs,
+        progress=True,
     )
     seconds = time.perf_counter() - started
     frame = found.to_frame()

@@ -15,9 +15,9 @@ MOST_SAVINGS, MOST_EXCHANGES = 8, 6
 # How much of a change is left when it is taken back, and the saving, as a share of the cost, worth another round.
 KEPT = np.array([0.0, 0.5, 0.8, 0.95])
 WORTH = 1e-2
-# Other categories for which changes are taken back in exchange: those with the highest log-odds.
+# Changes of a single feature for which others are taken back in exchange: those with the highest log-odds.
 MOST_CHANGES = 8
-# The most rows that an exchange asks the model about.
+# The most rows with changes taken back that an exchange asks the model about.
 MOST_EXCHANGED = 600
 # How much more a simpler row may cost, and how many levels of rounding are tried.
 DEARER, ROUNDINGS = 1.02, 4
@@ -35,16 +35,16 @@ def improve(target: Target, row: FloatArray) -> FloatArray:
 
 
 def _exchange(target: Target, row: FloatArray) -> FloatArray:
-    """A cheaper row with another category, in exchange for which other changes are taken back; may be empty."""
+    """A cheaper row with one feature changed, in exchange for which other changes are taken back; may be empty."""
     limits = target.limits
     others = single_changes(limits, row)
     others = others[limits.allow(others)]
     if len(others) == 0:
         return others
     best = np.argsort(-target.judge(others).log_odds, kind="stable")[:MOST_CHANGES]
-    rows = np.concatenate([part(limits, other) for other in others[best] for part in (_take_back, _take_back_two)])
-    costs = limits.costs(rows)
-    rows = rows[costs < (1.0 - WORTH) * limits.costs(row[np.newaxis])]
+    taken_back = [part(limits, other) for other in others[best] for part in (_take_back, _take_back_two)]
+    rows = limits.complete(np.concatenate(taken_back))
+    rows = rows[limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])]
     return target.candidates(rows[:MOST_EXCHANGED]).found
 
 
@@ -52,7 +52,7 @@ def _reduce_cost(target: Target, row: FloatArray) -> FloatArray:
     """A row that costs less and still meets the target, found by taking changes back."""
     limits = target.limits
     for _ in range(MOST_SAVINGS):
-        rows = _take_back(limits, row)
+        rows = limits.complete(_take_back(limits, row))
         cheaper = limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])
         less = target.candidates(rows[cheaper]).found
         if len(less) == 0:
@@ -103,7 +103,7 @@ def single_changes(limits: Limits, row: FloatArray) -> FloatArray:
 
 
 def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with some changes taken back: each one, the smallest few together, or all in part."""
+    """Rows with some changes taken back, to be completed: each one, the smallest few together, or all in part."""
     moved = limits.changed(row)
     numbers = [j for j in moved if limits.prices[j] > 0.0]
     smallest_first = sorted(numbers, key=limits.ways(row).__getitem__)
@@ -115,14 +115,14 @@ def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
     columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
     back = np.tile(row, (len(columns), 1))
     back[np.arange(len(columns)), columns] = limits.row[columns]
-    return limits.complete(limits.round_whole_numbers(np.concatenate([rows, back])))
+    return limits.round_whole_numbers(np.concatenate([rows, back]))
 
 
 def _take_back_two(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with two changes taken back."""
+    """Rows with two changes taken back, to be completed."""
     features = {choice.features.start: limits.n_features + choice.column for choice in limits.choices}
     pairs = list(combinations((features.get(j, j) for j in limits.changed(row)), 2))
     rows = np.tile(row, (len(pairs), 1))
     for one, pair in zip(rows, pairs, strict=True):
         one[list(pair)] = limits.row[list(pair)]
-    return limits.complete(rows)
+    return rows
