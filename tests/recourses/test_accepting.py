@@ -49,7 +49,7 @@ def drawn(row, n, seed):
     """Rows that differ from one in some columns, by much or by little."""
     table, rng = people()[0], np.random.default_rng(seed)
     donors = table.iloc[rng.integers(0, len(table), n)].reset_index(drop=True)
-    rows = pd.concat([row] * n, ignore_index=True)
+    rows = row.iloc[np.zeros(n, dtype=int)].reset_index(drop=True)
     way = rng.random(n) ** rng.integers(0, 4, n)
     for name in table:
         moves = rng.random(n) < 0.5
@@ -119,7 +119,7 @@ def test_the_bound_is_exact_if_only_a_monotone_column_may_change():
         if not found.answers:
             continue
         values = np.linspace(row["income"].iloc[0], table["income"].max(), 4_000)
-        rows = pd.concat([row] * len(values), ignore_index=True).assign(income=values)
+        rows = row.iloc[np.zeros(len(values), dtype=int)].reset_index(drop=True).assign(income=values)
         first = values[model.decide(rows).label == "yes"].min()
         cheapest = own_costs(row, row.assign(income=first))[0]
         # Against each other label alone, so that a third one leaves a gap.
