@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -352,14 +352,12 @@ def questions(case: Case, n_questions: int, n_tries: int, rounds: int) -> dict[s
 
 def by_dice(method: str) -> Callable[[Case, int], pd.DataFrame | None]:
     """One counterfactual for a row of a case by DiCE, within the same ranges; None if it finds none in time."""
-    searches: dict[str, DiceSearch] = {}
 
     def ask(case: Case, i: int) -> pd.DataFrame | None:
-        if case.name not in searches:
-            searches[case.name] = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust)
         low, high = case.ends(i)
         ranges = {name: (low[name], high[name]) for name in case.numbers}
-        return searches[case.name].ask(case.row(i), case.labels[i], ranges, list(case.X))
+        search = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust)
+        return search.ask(case.row(i), case.labels[i], ranges, list(case.X))
 
     return ask
 
@@ -370,38 +368,48 @@ def ours(case: Case, i: int) -> pd.DataFrame | None:
     return found.answers[0].row if found.answers else None
 
 
-def beside(cases: list[Case], n_rows: int) -> list[dict[str, Any]]:
-    """The same questions for DiCE."""
-    ways: dict[str, Callable[[Case, int], pd.DataFrame | None]] = {"sepc": ours}
-    if has_dice():
-        ways |= {f"DiCE, {method}": by_dice(method) for method in METHODS}
-    return [_beside(cases, n_rows, way, ask) for way, ask in ways.items()]
+def ways() -> dict[str, Callable[[Case, int], pd.DataFrame | None]]:
+    """Ours, and those of DiCE if it is installed."""
+    return {"sepc": ours} | ({f"DiCE, {method}": by_dice(method) for method in METHODS} if has_dice() else {})
 
 
-def _beside(cases: list[Case], n_rows: int, way: str, ask: Callable[[Case, int], Any]) -> dict[str, Any]:
-    seconds, accepted, kept, costs, nearest = [], 0, 0, [], []
-    for case in cases:
-        for i in range(n_rows):
-            started = time.process_time()
-            row = ask(case, i)
-            seconds.append(time.process_time() - started)
-            if row is None:
-                continue
-            decided = case.model.decide(row)
-            if decided.label[0] == case.labels[i] and decided.accepted[0]:
-                accepted += 1
-                kept += bool(case.allowed(row, i)[0])
-                costs.append(float(case.costs(row, case.asking.iloc[i])[0]))
-                nearest.append(float(case.costs(case.X, row.iloc[0]).min()))
-    return {
-        "by": way,
-        "questions": n_rows * len(cases),
-        "accepted": accepted,
-        "all relations kept": kept,
-        "cost": rounded(costs),
-        "to nearest training row": rounded(nearest),
-        "s": round(float(np.median(seconds)), 2),
-    }
+class Given(NamedTuple):
+    """An answer, or none: whether it is accepted and keeps all relations, its cost, distance and seconds."""
+
+    is_accepted: bool
+    keeps_all: bool
+    cost: float
+    to_nearest: float
+    seconds: float
+
+
+def given_by(ask: Callable[[Case, int], pd.DataFrame | None], case: Case, i: int) -> Given:
+    """The answer to one question."""
+    started = time.process_time()
+    row = ask(case, i)
+    seconds = time.process_time() - started
+    if row is None:
+        return Given(False, False, np.nan, np.nan, seconds)
+    decided = case.model.decide(row)
+    is_accepted = bool(decided.label[0] == case.labels[i] and decided.accepted[0])
+    cost, nearest = float(case.costs(row, case.asking.iloc[i])[0]), float(case.costs(case.X, row.iloc[0]).min())
+    return Given(is_accepted, is_accepted and bool(case.allowed(row, i)[0]), cost, nearest, seconds)
+
+
+def beside(given: dict[str, list[Given]]) -> list[dict[str, Any]]:
+    """The answers to the same questions, by each way."""
+    return [
+        {
+            "by": way,
+            "questions": len(answers),
+            "accepted": sum(own.is_accepted for own in answers),
+            "all relations kept": sum(own.keeps_all for own in answers),
+            "cost": rounded([own.cost for own in answers if own.is_accepted]),
+            "to nearest training row": rounded([own.to_nearest for own in answers if own.is_accepted]),
+            "s": round(float(np.median([own.seconds for own in answers])), 2),
+        }
+        for way, answers in given.items()
+    ]
 
 
 def main() -> None:
@@ -411,13 +419,15 @@ def main() -> None:
     names, n_questions, n_tries, rounds, n_beside = NAMES, N_QUESTIONS, N_TRIES, ROUNDS, N_BESIDE
     if options.smallest:
         names, n_questions, n_tries, rounds, n_beside = ("haberman",), 3, 3_000, 5, 1
-    cases, records = [], []
+    records: list[dict[str, Any]] = []
+    given: dict[str, list[Given]] = {}
     for name in names:
         case = case_of(name, n_questions)
-        cases.append(case)
         records.append(questions(case, n_questions, n_tries, rounds))
         print(records[-1], flush=True)  # noqa: T201
-    tables = {"questions": records, "beside": beside(cases, n_beside)}
+        for way, ask in ways().items():
+            given.setdefault(way, []).extend(given_by(ask, case, i) for i in range(n_beside))
+    tables = {"questions": records, "beside": beside(given)}
     for title, own in tables.items():
         show(title, own)
     if options.output:
