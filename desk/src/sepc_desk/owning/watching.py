@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -69,16 +69,16 @@ def watch(engine: Engine, settings: Settings, model_of: Callable[[str, str], Mod
         moment = now(connection) if at is None else at
         if not _due(connection, settings, moment):
             return 0
-    n = 0
     with alone(engine, LOCK) as connection:
         if connection is None:
             return 0
-        for own in _due(connection, settings, moment):
-            try:
-                n += _read_on(engine, connection, own, model_of(own.model, own.digest), settings, moment)
-            except (TypeError, ValueError) as error:  # the model cannot have a monitor
-                _keep(engine, own, {"error": str(error)})
-    return n
+        read = [
+            _read_on(connection, own, model_of(own.model, own.digest), settings, moment)
+            for own in _due(connection, settings, moment)
+        ]
+    for some in read:
+        _keep(engine, some)
+    return sum(some.n for some in read)
 
 
 def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[Any]]:
@@ -90,40 +90,57 @@ def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[An
     return connection.execute(select(monitors).where(m.error.is_(None), or_(begun, ready))).all()
 
 
-def _read_on(engine: Engine, connection: Connection, own: Row[Any], model: Model, settings: Settings, at: int) -> int:
-    """Count a block, if it is there or has waited long; returns the number of rows."""
-    monitor = None if own.state is None else Monitor.from_bytes(bytes(own.state), model.estimator)
-    is_late = own.waiting_since is not None and own.waiting_since <= at - seconds(PATIENCE)
-    size = settings.monitor_rows if monitor is None else LARGE_BLOCK if monitor.n_rows >= MANY else BLOCK
-    if own.n_waiting < size and (monitor is None or not is_late):
-        return 0
+@dataclass(frozen=True)
+class _Read:
+    """What a monitor has read on: rows, and the values to write if it is still where it was."""
+
+    own: Row[Any]
+    n: int = 0
+    n_done: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Settings, at: int) -> _Read:
+    """Count a block, if it is there or has waited long."""
+    try:
+        monitor = None if own.state is None else Monitor.from_bytes(bytes(own.state), model.estimator)
+        is_late = own.waiting_since is not None and own.waiting_since <= at - seconds(PATIENCE)
+        size = settings.monitor_rows if monitor is None else LARGE_BLOCK if monitor.n_rows >= MANY else BLOCK
+        if own.n_waiting < size and (monitor is None or not is_late):
+            return _Read(own)
+        found = _waiting(connection, own, model, min(size, own.n_waiting))
+        # Those whose values were erased before they were read no longer wait.
+        n_done = min(size, own.n_waiting) if len(found) == min(size, own.n_waiting) else own.n_waiting
+        since = found[-1].at if found else own.waiting_since
+        m = monitors.c
+        values: dict[str, Any] = {
+            "n_waiting": m.n_waiting - n_done,
+            "waiting_since": case((m.n_waiting > n_done, since), else_=None),
+        }
+        if found and (monitor is not None or len(found) == size):
+            X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
+            values |= {"after_place": found[-1].place} | _counted(monitor, model, X, settings)
+    except (TypeError, ValueError) as error:
+        return _Read(own, values={"error": str(error)})
+    return _Read(own, len(found), n_done, values)
+
+
+def _waiting(connection: Connection, own: Row[Any], model: Model, most: int) -> Sequence[Any]:
     e = entries.c
     theirs = contexts_of(connection, model.name, model.digest)
     decided = (e.kind == EntryKind.DECISION, e.model == model.name, e.context.in_(theirs), e.private.is_not(None))
     some = select(e.place, e.at, e.private).where(*decided, e.place > own.after_place).order_by(e.place)
-    wanted = min(size, own.n_waiting)
-    found = connection.execute(some.limit(wanted)).all()
-    # Those whose values were erased before they were read no longer wait.
-    n_done = wanted if len(found) == wanted else own.n_waiting
-    since = found[-1].at if found else own.waiting_since
-    m = monitors.c
-    values: dict[str, Any] = {
-        "n_waiting": m.n_waiting - n_done,
-        "waiting_since": case((m.n_waiting > n_done, since), else_=None),
-    }
-    if found and (monitor is not None or len(found) == size):
-        X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
-        values |= {"after_place": found[-1].place} | _counted(monitor, model, X, settings)
-    _keep(engine, own, values, m.n_waiting >= n_done)
-    return len(found)
+    return connection.execute(some.limit(most)).all()
 
 
-def _keep(engine: Engine, own: Row[Any], values: dict[str, Any], *also: Any) -> None:
-    """Write a monitor in a short transaction, unless another process has counted the same rows meanwhile."""
-    m = monitors.c
-    is_own = (m.model == own.model, m.digest == own.digest, m.after_place == own.after_place, *also)
-    with writing(engine) as connection:
-        connection.execute(update(monitors).where(*is_own).values(**values))
+def _keep(engine: Engine, read: _Read) -> None:
+    """Write what a monitor has read in a short transaction, unless another process has read the same meanwhile."""
+    if read.values:
+        m, own = monitors.c, read.own
+        is_new = (m.after_place == own.after_place, m.n_waiting >= read.n_done)
+        with writing(engine) as connection:
+            done = update(monitors).where(m.model == own.model, m.digest == own.digest, *is_new)
+            connection.execute(done.values(**read.values))
 
 
 def _counted(monitor: Monitor | None, model: Model, X: Any, settings: Settings) -> dict[str, Any]:
