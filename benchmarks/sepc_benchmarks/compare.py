@@ -1,7 +1,7 @@
 """How long `sepc.compare` takes beside two calls of `decide`, and whether it finds exactly the decisions that differ.
 
 Four changes are planted: failing regions are repaired (all that can be, so that decisions change), the curve of a
-feature is halved, the threshold is moved, and the model is refitted with other rows. Seconds are of the process, because
+feature is halved, the threshold is moved, and the model is refitted with other rows. Seconds are of the process, since
 the machine may be busy. `decide` looks up causes of abstaining only when they are read, and a comparison needs all of
 them; the time of two calls is given without them and with them.
 """
