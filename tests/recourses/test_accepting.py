@@ -14,6 +14,8 @@ from sepc.recourses.given_limits import given_limits
 
 pd = package_or_skip("pandas")
 
+OTHERS = ("maybe", "no")
+
 
 @cache
 def people():
@@ -77,18 +79,33 @@ def lie_inside(rows, label):
     return (squared_radii(model.place(decisions.rows), model.centers[own], model.roots[own]) <= 1.0).any(axis=1)
 
 
+def bounds_of(row):
+    """The bound on the log-odds of "yes" against each other label, and the positions of these labels."""
+    model = people()[1]
+    limits = given_limits(asked_row(model, row), None, (), None, None).limits()
+    names, own = model.classes_.tolist(), np.flatnonzero(model.model_.classes[model.model_.owners] == "yes")
+    return {names.index(other): LogOddsBound(limits, names.index("yes"), names.index(other), own) for other in OTHERS}
+
+
+def test_at_no_cost_the_log_odds_are_those_of_the_row():
+    table, model = people()
+    inside = np.flatnonzero(lie_inside(table, "yes"))[:5]
+    yes = model.classes_.tolist().index("yes")
+    for i in inside.tolist():
+        probabilities = model.decide(table.iloc[[i]]).probabilities[0]
+        for other, bound in bounds_of(table.iloc[[i]]).items():
+            assert bound.log_odds_within(0.0) == pytest.approx(np.log(probabilities[yes] / probabilities[other]))
+
+
 @pytest.mark.parametrize("i", range(3))
 def test_no_row_has_higher_log_odds_than_its_cost_allows(i):
     row, model = refused(3)[i], people()[1]
-    limits = given_limits(asked_row(model, row), None, (), None, None).limits()
     rows = drawn(row, 3_000, seed=i)
     rows = rows[lie_inside(rows, "yes")][:300].reset_index(drop=True)
     probabilities, costs = model.decide(rows).probabilities, own_costs(row, rows)
-    names = model.classes_.tolist()
-    own = np.flatnonzero(model.model_.classes[model.model_.owners] == "yes")
-    for other in ("maybe", "no"):
-        bound = LogOddsBound(limits, names.index("yes"), names.index(other), own)
-        log_odds = np.log(probabilities[:, names.index("yes")] / probabilities[:, names.index(other)])
+    yes = model.classes_.tolist().index("yes")
+    for other, bound in bounds_of(row).items():
+        log_odds = np.log(probabilities[:, yes] / probabilities[:, other])
         most = np.array([bound.log_odds_within(cost) for cost in costs])
         assert (log_odds <= most + 1e-9).all()
         assert most.min() < most.max()

@@ -108,11 +108,13 @@ class LogOddsBound:
     @cached_property
     def _pieces(self) -> _Pieces:
         limits = self.limits
-        numbers = [self._of_number(j) for j in np.flatnonzero(limits.prices > 0.0).tolist()]
+        is_number = np.ones(limits.n_features, dtype=bool)
+        for choice in limits.choices:
+            is_number[choice.features] = False
+        numbers = [self._of_number(j) for j in np.flatnonzero(is_number).tolist()]
         parts = [*numbers, *map(self._of_choice, limits.choices)]
-        columns = np.concatenate([np.empty((7, 0)), *parts], axis=1)
-        lengths = [part.shape[1] for part in parts]
-        return _Pieces(np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)[: len(lengths)], *columns)
+        lengths = np.array([part.shape[1] for part in parts])
+        return _Pieces(np.cumsum(lengths) - lengths, *np.concatenate(parts, axis=1))
 
     def _of_number(self, j: int) -> FloatArray:
         """The pieces of the curve of a number, in the order of the fields of `_Pieces`."""
@@ -211,12 +213,11 @@ class _Pieces:
 
     def most_within(self, cost: float) -> float:
         """An upper bound on the sum of all curves within a cost; minus infinity if a feature has no piece there."""
-        if len(self.first) == 0:
-            return 0.0
-        way = cost / np.where(self.price > 0.0, self.price, np.inf)
+        way = np.where(self.price > 0.0, cost / np.where(self.price > 0.0, self.price, 1.0), np.inf)
         left = np.maximum(self.left, self.start - way)
         right = np.minimum(self.right, self.start + way)
-        is_near = (left <= right) & (self.paid <= cost**2)
+        # A piece does not include its right end, where the next one begins.
+        is_near = (left <= right) & ((left < self.right) | (self.left == self.right)) & (self.paid <= cost**2)
         # A line less a parabola is highest at its vertex, or at the end next to it.
         with np.errstate(divide="ignore", invalid="ignore"):
             vertex = self.start + self.slope / (2.0 * PRICES[:, np.newaxis] * self.price**2)
