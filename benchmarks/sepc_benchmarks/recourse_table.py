@@ -64,10 +64,13 @@ def tables_of(found: sepc.RecourseTable, seconds: float) -> dict[str, list[dict[
 
 
 def _shown(summary: Any) -> list[dict[str, Any]]:
-    return [
-        {key: round(value, 3) if isinstance(value, float) else value for key, value in record.items()}
-        for record in summary.to_dict("records")
-    ]
+    return [{key: _rounded(value) for key, value in record.items()} for record in summary.to_dict("records")]
+
+
+def _rounded(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return "–" if np.isnan(value) else round(value, 3)
 
 
 def main() -> None:
