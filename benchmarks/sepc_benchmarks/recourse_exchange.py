@@ -7,6 +7,7 @@ with that step and without it. Times are of the processor, one thread.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def costs_of(case: Case, n_rounds: int) -> tuple[np.ndarray, float]:
     usual = improving.MOST_EXCHANGES
     improving.MOST_EXCHANGES = n_rounds
     try:
-        found = [timed(lambda i=i: asked(case, i)) for i in range(len(case.asking))]
+        found = [timed(partial(asked, case, i)) for i in range(len(case.asking))]
     finally:
         improving.MOST_EXCHANGES = usual
     costs = [own.answers[0].cost if own.answers else np.nan for own, _ in found]
