@@ -129,6 +129,7 @@ bench:
 	$(PY) -m sepc_benchmarks.onnx_parity --output benchmarks/results/onnx_parity.json
 	$(PY) -m sepc_benchmarks.sql --output benchmarks/results/sql.json
 	$(PY) -m sepc_benchmarks.recourse --output benchmarks/results/recourse.json
+	$(PY) -m sepc_benchmarks.recourse_exchange --output benchmarks/results/recourse_exchange.json
 	$(PY) -m sepc_benchmarks.recourse_relations --output benchmarks/results/recourse_relations.json
 	$(PY) -m sepc_benchmarks.recourse_table --output benchmarks/results/recourse_table.json
 	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json

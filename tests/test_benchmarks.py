@@ -13,7 +13,17 @@ LONG = {
     *("gaps", "growth"),
     *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
     *("monotone", "privacy"),
-    *("real_tables", "recourse", "recourse_relations", "recourse_table", "repair", "scale", "score_command", "speed"),
+    *(
+        "real_tables",
+        "recourse",
+        "recourse_exchange",
+        "recourse_relations",
+        "recourse_table",
+        "repair",
+        "scale",
+        "score_command",
+        "speed",
+    ),
     *("sql", "suspects"),
 }
 

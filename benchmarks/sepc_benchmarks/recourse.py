@@ -14,10 +14,6 @@ last three were not looked at before.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,7 +25,6 @@ import clarabel
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils import resample
 
@@ -39,16 +34,13 @@ from sepc.datasets import load
 from sepc.kernels.project import Projector
 from sepc.lifecycle import repair
 from sepc.recourses.reaching import Box
+from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.real_tables import SETS, table_of
 
 NAMES = ("german_credit_numeric", "wdbc", "adult", "australian_credit", "phoneme", "page_blocks")
 MOST_TRAINING = 5_000
 N_ROWS, N_BESIDE, N_BOOTSTRAPS = 170, 12, 20
-# DiCE's ways to search that need no gradients.
-METHODS = ("random", "genetic")
-# It may search for ever; so many seconds for a row are taken as finding nothing.
-MOST_SECONDS = 3
 
 
 @dataclass(frozen=True)
@@ -203,72 +195,17 @@ def answers(case: Case) -> dict[str, Any]:
     }
 
 
-class Accepting(ClassifierMixin, BaseEstimator):
-    """A classifier for DiCE: 1 is the label, or acceptance with the label, 0 all else."""
-
-    def __init__(self, case: Case, label: Any, needs_acceptance: bool) -> None:
-        self.case, self.label, self.needs_acceptance = case, label, needs_acceptance
-        self.classes_ = np.array([0, 1])
-
-    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Probabilities, 0.5 where a row just is what is asked for."""
-        decided = self.case.model.decide(X[self.case.X.columns].astype(self.case.X.dtypes))
-        chance = decided.probabilities[:, list(decided.classes).index(self.label)]
-        least = self.case.model.min_trust if self.needs_acceptance else 0.5
-        scaled = np.where(chance >= least, 0.5 + 0.5 * (chance - least) / (1.0 - least), 0.5 * chance / least)
-        return np.column_stack([1.0 - scaled, scaled])
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Whether a row is what is asked for."""
-        return (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
-
-
 def by_dice(case: Case, method: str, needs_acceptance: bool) -> Callable[[int], pd.DataFrame | None]:
     """One counterfactual for a row by DiCE, within the same limits; None if it finds none."""
-    import dice_ml
-
-    explainers: dict[Any, Any] = {}
-    logging.disable(logging.CRITICAL)
-    signal.signal(signal.SIGALRM, _give_up)
-
-    def explainer(label: Any) -> Any:
-        if label not in explainers:
-            model = Accepting(case, label, needs_acceptance)
-            frame = case.X.assign(target=model.predict(case.X))
-            data = dice_ml.Data(dataframe=frame, continuous_features=case.numbers, outcome_name="target")
-            explainers[label] = dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn"), method=method)
-        return explainers[label]
+    search = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust if needs_acceptance else 0.5)
 
     def ask(i: int) -> pd.DataFrame | None:
         (fixed, grows, bounded), row = case.limited, case.asking.iloc[[i]]
-        ranges = {grows: [row[grows].iloc[0], case.X[grows].max()], bounded: list(case.limits(i)["bounds"][bounded])}
-        ranges = {name: [float(low), float(max(low, high))] for name, (low, high) in ranges.items()}
-        vary = [name for name in case.X if name != fixed]
-        options = {"random_seed": 0} if method == "random" else {}
-        signal.alarm(MOST_SECONDS)
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                made = explainer(case.labels[i]).generate_counterfactuals(
-                    row,
-                    total_CFs=1,
-                    desired_class=1,
-                    features_to_vary=vary,
-                    permitted_range=ranges,
-                    verbose=False,
-                    **options,
-                )
-            frame = made.cf_examples_list[0].final_cfs_df
-        except Exception:  # noqa: BLE001 - DiCE says by errors of many kinds that it found none.
-            return None
-        finally:
-            signal.alarm(0)
-        return None if frame is None or len(frame) == 0 else frame[:1][case.X.columns].astype(case.X.dtypes)
+        ends = {grows: (row[grows].iloc[0], case.X[grows].max()), bounded: case.limits(i)["bounds"][bounded]}
+        ranges = {name: (low, max(low, high)) for name, (low, high) in ends.items()}
+        return search.ask(row, case.labels[i], ranges, [name for name in case.X if name != fixed])
 
     return ask
-
-
-def _give_up(*_: Any) -> None:
-    raise TimeoutError
 
 
 def by_us(case: Case, needs_acceptance: bool, min_trust: float | None = None) -> Callable[[int], pd.DataFrame | None]:
@@ -279,12 +216,6 @@ def by_us(case: Case, needs_acceptance: bool, min_trust: float | None = None) ->
         return found[0].row if found else None
 
     return ask
-
-
-def has_dice() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("dice_ml") is not None
 
 
 def ways(case: Case, needs_acceptance: bool) -> dict[str, Callable[[int], pd.DataFrame | None]]:

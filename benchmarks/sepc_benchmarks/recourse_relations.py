@@ -14,16 +14,12 @@ category. Times are of the processor, one thread.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import signal
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,8 +28,9 @@ import sepc
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.model.membership import squared_radii
+from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
-from sepc_benchmarks.recourse import METHODS, has_dice, rounded
+from sepc_benchmarks.recourse import rounded
 
 NAMES = (
     *("adult", "australian_credit", "banknote_authentication", "blood_transfusion", "ecoli", "electricity"),
@@ -44,7 +41,7 @@ NAMES = (
 MOST_ROWS, MOST_COLUMNS = 1_000, 5
 N_QUESTIONS, N_TRIES = 6, 100_000
 ROUNDS, PROPOSALS = 30, 300
-N_BESIDE, MOST_SECONDS = 2, 3
+N_BESIDE = 2
 YEARS = 5.0
 GRADES = ("none", "low", "middle", "high")
 POINTS = dict(zip(GRADES, (0, 4, 8, 12), strict=True))
@@ -353,57 +350,16 @@ def questions(case: Case, n_questions: int, n_tries: int, rounds: int) -> dict[s
     }
 
 
-class Accepting:
-    """A classifier for DiCE: 1 is acceptance with the label, 0 all else."""
+def by_dice(method: str) -> Callable[[Case, int], pd.DataFrame | None]:
+    """One counterfactual for a row of a case by DiCE, within the same ranges; None if it finds none in time."""
 
-    def __init__(self, case: Case, label: Any) -> None:
-        self.case, self.label, self.classes_ = case, label, np.array([0, 1])
+    def ask(case: Case, i: int) -> pd.DataFrame | None:
+        low, high = case.ends(i)
+        ranges = {name: (low[name], high[name]) for name in case.numbers}
+        search = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust)
+        return search.ask(case.row(i), case.labels[i], ranges, list(case.X))
 
-    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        """Probabilities, 0.5 where a row is just accepted."""
-        decided = self.case.model.decide(X[self.case.X.columns].astype(self.case.X.dtypes))
-        chance = decided.probabilities[:, list(decided.classes).index(self.label)]
-        least = self.case.model.min_trust
-        scaled = np.where(chance >= least, 0.5 + 0.5 * (chance - least) / (1.0 - least), 0.5 * chance / least)
-        return np.column_stack([1.0 - scaled, scaled])
-
-    def predict(self, X: pd.DataFrame) -> np.ndarray:
-        """Whether a row is accepted."""
-        return (self.predict_proba(X)[:, 1] >= 0.5).astype(int)
-
-
-def by_dice(method: str, case: Case, i: int) -> pd.DataFrame | None:
-    """One counterfactual of DiCE within the same ranges; None if it finds none in time."""
-    import dice_ml
-
-    logging.disable(logging.CRITICAL)
-    signal.signal(signal.SIGALRM, _give_up)
-    model = Accepting(case, case.labels[i])
-    frame = case.X.assign(target=model.predict(case.X))
-    low, high = case.ends(i)
-    signal.alarm(MOST_SECONDS)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            data = dice_ml.Data(dataframe=frame, continuous_features=case.numbers, outcome_name="target")
-            explainer = dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn"), method=method)
-            made = explainer.generate_counterfactuals(
-                case.row(i),
-                total_CFs=1,
-                desired_class=1,
-                permitted_range={name: [float(low[name]), float(high[name])] for name in case.numbers},
-                verbose=False,
-                **({"random_seed": 0} if method == "random" else {}),
-            )
-        frame = made.cf_examples_list[0].final_cfs_df
-    except Exception:  # noqa: BLE001 - DiCE says by errors of many kinds that it found none.
-        return None
-    finally:
-        signal.alarm(0)
-    return None if frame is None or len(frame) == 0 else frame[:1][case.X.columns].astype(case.X.dtypes)
-
-
-def _give_up(*_: Any) -> None:
-    raise TimeoutError
+    return ask
 
 
 def ours(case: Case, i: int) -> pd.DataFrame | None:
@@ -412,38 +368,48 @@ def ours(case: Case, i: int) -> pd.DataFrame | None:
     return found.answers[0].row if found.answers else None
 
 
-def beside(cases: list[Case], n_rows: int) -> list[dict[str, Any]]:
-    """The same questions for DiCE."""
-    ways: dict[str, Callable[[Case, int], pd.DataFrame | None]] = {"sepc": ours}
-    if has_dice():
-        ways |= {f"DiCE, {method}": partial(by_dice, method) for method in METHODS}
-    return [_beside(cases, n_rows, way, ask) for way, ask in ways.items()]
+def ways() -> dict[str, Callable[[Case, int], pd.DataFrame | None]]:
+    """Ours, and those of DiCE if it is installed."""
+    return {"sepc": ours} | ({f"DiCE, {method}": by_dice(method) for method in METHODS} if has_dice() else {})
 
 
-def _beside(cases: list[Case], n_rows: int, way: str, ask: Callable[[Case, int], Any]) -> dict[str, Any]:
-    seconds, accepted, kept, costs, nearest = [], 0, 0, [], []
-    for case in cases:
-        for i in range(n_rows):
-            started = time.process_time()
-            row = ask(case, i)
-            seconds.append(time.process_time() - started)
-            if row is None:
-                continue
-            decided = case.model.decide(row)
-            if decided.label[0] == case.labels[i] and decided.accepted[0]:
-                accepted += 1
-                kept += bool(case.allowed(row, i)[0])
-                costs.append(float(case.costs(row, case.asking.iloc[i])[0]))
-                nearest.append(float(case.costs(case.X, row.iloc[0]).min()))
-    return {
-        "by": way,
-        "questions": n_rows * len(cases),
-        "accepted": accepted,
-        "all relations kept": kept,
-        "cost": rounded(costs),
-        "to nearest training row": rounded(nearest),
-        "s": round(float(np.median(seconds)), 2),
-    }
+class Given(NamedTuple):
+    """An answer, or none: whether it is accepted and keeps all relations, its cost, distance and seconds."""
+
+    is_accepted: bool
+    keeps_all: bool
+    cost: float
+    to_nearest: float
+    seconds: float
+
+
+def given_by(ask: Callable[[Case, int], pd.DataFrame | None], case: Case, i: int) -> Given:
+    """The answer to one question."""
+    started = time.process_time()
+    row = ask(case, i)
+    seconds = time.process_time() - started
+    if row is None:
+        return Given(False, False, np.nan, np.nan, seconds)
+    decided = case.model.decide(row)
+    is_accepted = bool(decided.label[0] == case.labels[i] and decided.accepted[0])
+    cost, nearest = float(case.costs(row, case.asking.iloc[i])[0]), float(case.costs(case.X, row.iloc[0]).min())
+    return Given(is_accepted, is_accepted and bool(case.allowed(row, i)[0]), cost, nearest, seconds)
+
+
+def beside(given: dict[str, list[Given]]) -> list[dict[str, Any]]:
+    """The answers to the same questions, by each way."""
+    return [
+        {
+            "by": way,
+            "questions": len(answers),
+            "accepted": sum(own.is_accepted for own in answers),
+            "all relations kept": sum(own.keeps_all for own in answers),
+            "cost": rounded([own.cost for own in answers if own.is_accepted]),
+            "to nearest training row": rounded([own.to_nearest for own in answers if own.is_accepted]),
+            "s": round(float(np.median([own.seconds for own in answers])), 2),
+        }
+        for way, answers in given.items()
+    ]
 
 
 def main() -> None:
@@ -453,13 +419,15 @@ def main() -> None:
     names, n_questions, n_tries, rounds, n_beside = NAMES, N_QUESTIONS, N_TRIES, ROUNDS, N_BESIDE
     if options.smallest:
         names, n_questions, n_tries, rounds, n_beside = ("haberman",), 3, 3_000, 5, 1
-    cases, records = [], []
+    records: list[dict[str, Any]] = []
+    given: dict[str, list[Given]] = {}
     for name in names:
         case = case_of(name, n_questions)
-        cases.append(case)
         records.append(questions(case, n_questions, n_tries, rounds))
         print(records[-1], flush=True)  # noqa: T201
-    tables = {"questions": records, "beside": beside(cases, n_beside)}
+        for way, ask in ways().items():
+            given.setdefault(way, []).extend(given_by(ask, case, i) for i in range(n_beside))
+    tables = {"questions": records, "beside": beside(given)}
     for title, own in tables.items():
         show(title, own)
     if options.output:

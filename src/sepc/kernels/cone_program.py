@@ -122,7 +122,7 @@ class _Solver:
                 float(np.abs(dual).max(initial=0.0)) / size,
                 float(np.abs(primal).max(initial=0.0)) / largest_end,
             )
-            if error <= FINISHED or np.abs(multiplier).max(initial=0.0) > DIVERGED * size:
+            if error <= FINISHED or gap <= 0.0 or np.abs(multiplier).max(initial=0.0) > DIVERGED * size:
                 break
             try:
                 step = self._step(slack, multiplier, dual, primal, gap)

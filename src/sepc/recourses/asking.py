@@ -168,12 +168,12 @@ class Question:
         if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
             as_it_is = Answer(search.tables, partition.rows, decision, (), 0.0, 0.0)
             return Recourse(plain(to), decision, (as_it_is,), 0.0, (), ())
-        reached = search.reached
-        bound = float(np.sqrt(reached.bound))
-        answers = tuple(search.answers(self.n_answers)) if np.isfinite(bound) else ()
-        blocking = () if np.isfinite(bound) else tuple(limit.words for limit in search.blocking())
+        is_reachable = np.isfinite(search.reached.bound)
+        answers = tuple(search.answers(self.n_answers)) if is_reachable else ()
+        blocking = () if is_reachable else tuple(limit.words for limit in search.blocking())
         loose = () if search.limits.relations is None else search.limits.relations.loose
-        return Recourse(plain(to), decision, answers, bound, reached.leaves, blocking, loose)
+        proof = search.reached.leaves
+        return Recourse(plain(to), decision, answers, search.bound, proof, blocking, loose, search.accepting)
 
     def _limits(self, partition: SEPDecisions, X: Any) -> GivenLimits:
         asked = Row(partition.model, partition.rows[0], self._preparation)

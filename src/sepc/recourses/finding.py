@@ -10,7 +10,7 @@ import numpy as np
 from sepc._typing import FloatArray, IntArray
 from sepc.model.training_summary import ANYWHERE
 from sepc.recourses.choices import Choice, Options
-from sepc.recourses.limits import Limits
+from sepc.recourses.improving import improve, single_changes
 from sepc.recourses.reaching import Box, Entry, Reach
 from sepc.recourses.targets import Target
 
@@ -35,15 +35,10 @@ STEPS = np.linspace(0.0, 1.0, 7)
 # A category is kept if it is at least this frequent in an ellipsoid, as a share of the most frequent one.
 FREQUENT = 0.2
 
-# Rounds of changing one feature at a time until a row is accepted, and of taking changes back.
-MOST_RAISES, MOST_SAVINGS = 8, 8
+# Rounds of changing one feature at a time until a row is accepted.
+MOST_RAISES = 8
 # Added to the cost of every change when gains per cost are compared, so that free changes do not always win.
 LEAST_COST = 0.2
-# How much of a change is left when it is taken back, and the saving, as a share of the cost, worth another round.
-KEPT = np.array([0.0, 0.5, 0.8, 0.95])
-WORTH = 1e-2
-# How much more a simpler row may cost, and how many levels of rounding are tried.
-DEARER, ROUNDINGS = 1.02, 4
 
 
 def find(target: Target, reached: Reach, seeds: FloatArray | None = None) -> FloatArray:
@@ -65,7 +60,7 @@ def find(target: Target, reached: Reach, seeds: FloatArray | None = None) -> Flo
     tried = {entry.ellipsoid for entry in ways[:PULLED]}
     others = [entry for entry in beside(target, best[0]) if target.limits.choices or entry.ellipsoid not in tried]
     best = target.cheapest(np.concatenate([best, *(_project_uphill(target, entry) for entry in others)]))
-    return _tidy(target, _reduce_cost(target, best[0]))[np.newaxis]
+    return improve(target, best[0])[np.newaxis]
 
 
 def _project_uphill(target: Target, entry: Entry) -> FloatArray:
@@ -178,7 +173,7 @@ def _raise_log_odds(target: Target, row: FloatArray) -> FloatArray:
     """A row that meets the target, found by changing one feature at a time; empty if that fails."""
     limits, log_odds = target.limits, float(target.judge(row[np.newaxis]).log_odds[0])
     for _ in range(MOST_RAISES):
-        changed = target.candidates(_single_changes(limits, row))
+        changed = target.candidates(single_changes(limits, row))
         if changed.is_it.any():
             return changed.found
         if len(changed) == 0 or changed.log_odds.max() <= log_odds:
@@ -187,73 +182,3 @@ def _raise_log_odds(target: Target, row: FloatArray) -> FloatArray:
         best = int(np.argmax((changed.log_odds - log_odds) / (LEAST_COST + dearer)))
         row, log_odds = changed.rows[best], float(changed.log_odds[best])
     return np.empty((0, len(row)))
-
-
-def _reduce_cost(target: Target, row: FloatArray) -> FloatArray:
-    """A row that costs less and still meets the target, found by taking changes back."""
-    limits = target.limits
-    for _ in range(MOST_SAVINGS):
-        rows = _take_back(limits, row)
-        cheaper = limits.costs(rows) < (1.0 - WORTH) * limits.costs(row[np.newaxis])
-        less = target.candidates(rows[cheaper]).found
-        if len(less) == 0:
-            break
-        row = less[0]
-    return row
-
-
-def _tidy(target: Target, row: FloatArray) -> FloatArray:
-    """A row that costs hardly more, with fewer changes and rounder numbers, and still meets the target."""
-    limits = target.limits
-    for variants in (_without_smallest, _round_changes):
-        rows = variants(limits, row)
-        rows = rows[limits.costs(rows) <= DEARER * limits.costs(row[np.newaxis])]
-        tidy = target.candidates(rows)
-        # The tidiest variant comes first.
-        row = tidy.rows[tidy.is_it][0] if tidy.is_it.any() else row
-    return row
-
-
-def _without_smallest(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with the smallest changes of numbers taken back, most changes first."""
-    smallest_first = sorted(
-        (j for j in limits.changed(row) if limits.prices[j] > 0.0), key=limits.ways(row).__getitem__
-    )
-    rows = np.tile(row, (len(smallest_first), 1))
-    for variant, n in zip(rows, range(len(smallest_first), 0, -1), strict=True):
-        variant[smallest_first[:n]] = limits.row[smallest_first[:n]]
-    return limits.complete(rows)
-
-
-def _round_changes(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with the changed numbers rounded to a power of ten, the coarsest first."""
-    numbers = [j for j in limits.changed(row) if limits.prices[j] > 0.0 and not limits.is_whole[j]]
-    steps = 10.0 ** np.floor(np.log10(limits.model.scale[numbers]) - np.arange(ROUNDINGS)[:, np.newaxis])
-    rows = np.tile(row, (ROUNDINGS, 1))
-    rows[:, numbers] = np.round(rows[:, numbers] / steps) * steps
-    return limits.complete(rows)
-
-
-def _single_changes(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows that differ from `row` in a single feature."""
-    where, values = limits.moves
-    differs = row[where] != values
-    rows = np.tile(row, (int(differs.sum()), 1))
-    rows[np.arange(len(rows)), where[differs]] = values[differs]
-    return limits.complete(rows)
-
-
-def _take_back(limits: Limits, row: FloatArray) -> FloatArray:
-    """Rows with some changes taken back: each one, the smallest few together, or all in part."""
-    moved = limits.changed(row)
-    numbers = [j for j in moved if limits.prices[j] > 0.0]
-    smallest_first = sorted(numbers, key=limits.ways(row).__getitem__)
-    sets = [[j] for j in numbers] + [smallest_first[:i] for i in range(2, len(numbers) + 1)]
-    some = np.zeros((len(sets), len(row)), dtype=bool)
-    for is_taken, features in zip(some, sets, strict=True):
-        is_taken[features] = True
-    rows = np.concatenate([np.where(some, limits.row + kept * (row - limits.row), row) for kept in KEPT])
-    columns = [limits.n_features + choice.column for choice in limits.choices if choice.features.start in moved]
-    back = np.tile(row, (len(columns), 1))
-    back[np.arange(len(columns)), columns] = limits.row[columns]
-    return limits.complete(limits.round_whole_numbers(np.concatenate([rows, back])))

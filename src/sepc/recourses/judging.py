@@ -17,6 +17,7 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import unwrap
 from sepc.model.membership import squared_radii
 from sepc.model.rules import weigh_and_locate
+from sepc.model.sep_model import SEPModel
 from sepc.model.trust import most_likely
 from sepc.recourses.tables import Tables
 from sepc.recourses.targets import Judgements
@@ -46,15 +47,22 @@ class Deciding:
 
         A row passes if it gets this label and is accepted (or reaches `min_trust`).
         """
-        partition = unwrap(self.model).classifier
-        if isinstance(partition, SEPClassifier) and partition.model_.weights is not None:
-            return self._judge_by_weights(partition, rows)
+        if self.least_probability is not None:
+            return self._judge_by_weights(unwrap(self.model).classifier.model_, self.least_probability, rows)
         decisions = self.decide(rows)
         chance = decisions.probabilities[:, _position(decisions.classes, self.label)]
         is_trusted = decisions.accepted if self.min_trust is None else decisions.trust >= self.min_trust
         model = self.tables.limits.model
         inside = squared_radii(model.place(rows), model.centers, model.roots) <= 1.0 + model.slack
         return Judgements.of(chance, np.asarray(decisions.label == self.label) & is_trusted, inside)
+
+    @property
+    def least_probability(self) -> float | None:
+        """The probability that the label needs; None if something else than the weights of a partition decides."""
+        partition = unwrap(self.model).classifier
+        if not isinstance(partition, SEPClassifier) or partition.model_.weights is None:
+            return None
+        return float(partition.min_trust if self.min_trust is None else self.min_trust)
 
     def decide(self, rows: FloatArray) -> Decisions:
         """Decisions on rows: directly from the partition if it decides alone, otherwise on rows of the table."""
@@ -67,9 +75,8 @@ class Deciding:
                 return classifier.covered(SEPDecisions.of(inner.model_, rows, inner.min_trust))
         return decide_rows(self.model, self.tables.of(rows))
 
-    def _judge_by_weights(self, partition: SEPClassifier, rows: FloatArray) -> Judgements:
+    def _judge_by_weights(self, model: SEPModel, least: float, rows: FloatArray) -> Judgements:
         """The same result as through `decide`, without computing what is not needed here."""
-        model, least = partition.model_, partition.min_trust if self.min_trust is None else self.min_trust
         probabilities, inside = weigh_and_locate(model, rows)
         owner = _position(model.classes, self.label)
         is_label = most_likely(probabilities, model.shares) == owner

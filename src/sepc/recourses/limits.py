@@ -146,9 +146,13 @@ class Limits:
 
     def changed(self, row: FloatArray) -> tuple[int, ...]:
         """The features in which a row differs; for a categorical column, its first feature."""
-        numbers = np.flatnonzero((row[: self.n_features] != self.row[: self.n_features]) & (self.prices > 0.0)).tolist()
-        differs = row[self.n_features :] != self.row[self.n_features :]
-        columns = [self.choices[i].features.start for i in np.flatnonzero(differs).tolist()]
+        return self.changed_in_any(row[np.newaxis])
+
+    def changed_in_any(self, rows: FloatArray) -> tuple[int, ...]:
+        """The features in which any of some rows differs; for a categorical column, its first feature."""
+        differs, d = (rows != self.row).any(axis=0), self.n_features
+        numbers = np.flatnonzero(differs[:d] & (self.prices > 0.0)).tolist()
+        columns = [self.choices[i].features.start for i in np.flatnonzero(differs[d:]).tolist()]
         return tuple(sorted([*numbers, *columns]))
 
     def allow(self, rows: FloatArray) -> BoolArray:

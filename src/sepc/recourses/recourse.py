@@ -36,15 +36,19 @@ class Recourse(ShownAsCard):
         rows are known, usual answers come before others. Empty if none was found.
     bound : float
         A lower bound on the cost of all rows in an ellipsoid of the label within the limits; infinite if there are
-        none. Rows outside these ellipsoids may still be accepted: the bound does not cover them.
+        none. Rows outside these ellipsoids may still be accepted: the bound does not cover them. If the model has
+        standalone features, such as monotone ones, it is a lower bound on the cost of those rows that are accepted.
     proof : sequence of Leaf
-        The branches of the search for the bound, each with a half-space that contains the ellipsoid.
+        The branches of the search for the cost of reaching an ellipsoid, each with a half-space that contains it.
     blocking : tuple of str
         If there are no such rows: limits that together rule them out, all of which are needed to do so. Empty if there
         would be no such rows even without these limits.
     loose : tuple of str
         Relations that the bound does not fully include, since they are not linear: all answers satisfy them, and the
         bound holds, but it may be lower than it would be with them.
+    accepting : float
+        If the model has standalone features: a lower bound on the cost of acceptance, from what all curves together can
+        add to the log-odds; 0 otherwise. `bound` is the higher one of this and of the cost of reaching an ellipsoid.
     """
 
     to: Any
@@ -54,6 +58,7 @@ class Recourse(ShownAsCard):
     proof: Sequence[Leaf]
     blocking: tuple[str, ...]
     loose: tuple[str, ...] = ()
+    accepting: float = 0.0
 
     @property
     def is_reachable(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sepc.recourses.accepting import bound_acceptance
 from sepc.recourses.answers import Answer, changes_of
 from sepc.recourses.finding import find
 from sepc.recourses.given_limits import GivenLimit, GivenLimits
@@ -70,6 +71,19 @@ class AnswerSearch:
         return bound_cost(self.limits, self.ellipsoids)
 
     @cached_property
+    def accepting(self) -> float:
+        """If the model has standalone features: a lower bound on the cost of acceptance, from all curves; else 0."""
+        least = self.deciding.least_probability
+        if least is None or self.limits.model.alone is None:
+            return 0.0
+        return bound_acceptance(self.limits, self.owner, self.ellipsoids, least)
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on the cost of answers."""
+        return max(float(np.sqrt(self.reached.bound)), self.accepting)
+
+    @cached_property
     def tables(self) -> Tables:
         """Converts rows of the model to rows of the user's table."""
         return Tables(self.given_row, self.limits, self.given.row.preparation)
@@ -105,12 +119,12 @@ class AnswerSearch:
                 open_limits += [limits.with_fixed([j]) for j in main] if len(main) > 1 else []
 
     def _main_changes(self, limits: Limits, answer: Answer) -> list[int]:
-        """The dearest changes that together make up at least half of the squared cost, without those that must be."""
+        """The dearest changes that together make up more than half of the squared cost, without those that must be."""
         row = answer.rows[0]
         squares = {j: limits.price_paid(row, j) ** 2 for j in limits.changed(row)}
         dearest = sorted(squares, key=lambda j: -squares[j])
         sums = np.cumsum([squares[j] for j in dearest])
-        main = dearest[: int(np.searchsorted(sums, ALIKE * sums.max(initial=0.0))) + 1]
+        main = dearest[: int(np.searchsorted(sums, ALIKE * sums.max(initial=0.0), side="right")) + 1]
         return [j for j in main if limits.may_stay(j)]
 
     def _different(self, answers: list[Answer]) -> list[Answer]:
@@ -137,7 +151,7 @@ class AnswerSearch:
             self.deciding.decide(found)[0],
             changes_of(self.limits, self.owner, self.tables, found[0]),
             cost,
-            max(cost - float(np.sqrt(self.reached.bound)), 0.0),
+            max(cost - self.bound, 0.0),
             None if relations is None else relations.duration(found[0]),
             None if self.known is None else float(self.known.usual(self.limits, found)[0]),
         )

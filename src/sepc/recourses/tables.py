@@ -52,7 +52,7 @@ class Tables:
         if not is_table(self.given):
             return rows[:, : self.limits.n_features]
         table = self.given.iloc[np.zeros(len(rows), dtype=int)].reset_index(drop=True)
-        changed = set().union(*map(self.limits.changed, rows))
+        changed = set(self.limits.changed_in_any(rows))
         for j in changed.intersection(self.limits.free.tolist()):
             table[self.name(self.limits.model.feature_names[j])] = self._numbers(rows[:, j], j)
         for choice in self.limits.choices:

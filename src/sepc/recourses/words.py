@@ -29,6 +29,10 @@ class Told(Protocol):
         """The lower bound on the cost."""
 
     @property
+    def accepting(self) -> float:
+        """The part of it that is about acceptance."""
+
+    @property
     def proof(self) -> Sequence[Any]:
         """The proof of the bound."""
 
@@ -51,6 +55,9 @@ def sentences_about(recourse: Told) -> str:
         return join_sentences(_answer(recourse))
     if not recourse.is_reachable:
         return join_sentences(_unreachable(recourse))
+    if recourse.bound == recourse.accepting > 0.0:
+        least = f"To be accepted as {shown(recourse.to)} takes at least {deviations(recourse.bound)}"
+        return join_sentences([Sentence(f"{least}, and no such row was found.")])
     if recourse.bound == 0.0:
         like = f"It is like {cases_of(recourse.to)} already"
         return join_sentences([Sentence(f"{like}, but no change within the limits was found that the model accepts.")])
@@ -74,6 +81,8 @@ def _cost(recourse: Told) -> Sentence:
     cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
     if f"{cost:.3g}" == f"{bound:.3g}":
         return Sentence(f"This costs {deviations(cost)}, and nothing like {cases} costs less.")
+    if bound == recourse.accepting:
+        return Sentence(f"This costs {deviations(cost)}; acceptance takes at least {bound:.3g}.")
     whole = f"This costs {deviations(cost)}; to be like {cases} takes at least {bound:.3g}, and acceptance the rest."
     return Sentence(whole, (Shorter(1, f"This costs {deviations(cost)}, at least {bound:.3g}."),))
 
