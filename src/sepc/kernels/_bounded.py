@@ -14,7 +14,8 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels._columns import Floats
-from sepc.kernels._directions import Curvature, Directions, remove_common
+from sepc.kernels._directions import MAX_ITERATIONS, Curvature, Directions
+from sepc.kernels._factors import remove_common
 
 # Exchanges of coefficients between zero and free in one direction, and how many of them in a row may leave as many on
 # the wrong side as before; then only one is exchanged at a time.
@@ -75,6 +76,16 @@ class _Free:
 
     signed: Signed
     is_fixed: BoolArray
+
+    @property
+    def is_signed(self) -> BoolArray:
+        """Which columns may be fixed."""
+        return self.signed.is_signed
+
+    @property
+    def along(self) -> FloatArray:
+        """The direction of the coefficients of signed columns."""
+        return self.signed.along
 
     def project(self, coefficients: Floats) -> Floats:
         """The nearest such coefficients."""
@@ -144,8 +155,8 @@ def _minimum_of_model(model: _Model) -> FloatArray | None:
     near = model.coefficients
     for _ in range(MOST_EXCHANGES):
         target = model.minimum(is_fixed, near)
-        if target is None:
-            return None
+        if target is None or model.inner.n_last == MAX_ITERATIONS:
+            return None  # signs of what is not solved for mean little
         sizes, pull = signed.sizes(target), signed.slopes(model.slopes(target))
         is_below = ~is_fixed & (sizes < -unsure * np.abs(sizes).max(initial=0.0))
         is_pulled = is_fixed & (pull < -unsure * np.abs(pull).max(initial=0.0))
