@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -83,6 +83,14 @@ class Subspace(Protocol):
         """The nearest coefficients in it."""
 
 
+class Border(NamedTuple):
+    """A quadratic problem in the sizes of some columns, all others eliminated: its matrix, and the pull on each."""
+
+    columns: Indices
+    matrix: FloatArray
+    pulls: FloatArray
+
+
 class Directions:
     """Descent directions, by conjugate gradients with a preconditioner that is reused while it is good enough."""
 
@@ -131,6 +139,14 @@ class Directions:
         residual: Floats = (-gradient / unit).astype(self.dtype)
         solution = self._solve(curvature, residual, unit, tol, within, loosest)
         return None if solution is None else np.asarray(solution.astype(np.float64) * unit)
+
+    def border(self, curvature: Curvature, gradient: FloatArray, within: Subspace) -> Border | None:
+        """The problem of the columns that may be fixed, as the factor sees it; None if there is no factor."""
+        unit = float(np.abs(gradient).max())
+        if not self._has_factor(curvature, within) or not isinstance(self.factor, BorderedFactor) or unit == 0.0:
+            return None
+        pulls = unit * self.factor.pulls((-gradient / unit).astype(self.dtype)).astype(np.float64)
+        return Border(self.factor.border, self.factor.schur.astype(np.float64), pulls)
 
     def _has_factor(self, curvature: Curvature, within: Subspace | None = None) -> bool:
         """Make a factor, or a better one, if it is time to; whether there is one."""

@@ -107,22 +107,21 @@ class BorderedFactor:
             self.small = _cholesky(self.schur[np.ix_(kept, kept)], 0.0) if len(kept) else None
             self.borders = [block.border[:, kept] for block in self.blocks]
 
+    def pulls(self, residual: Floats) -> Floats:
+        """What is left of the residual in the border, along its direction, after the others are eliminated."""
+        return self._pulls(residual, self._forward(residual), self.border, [block.border for block in self.blocks])
+
     def solve(self, residual: Floats) -> Floats:
         """The solution for the residual of each score; zero in columns that are left out."""
-        sides = self._scaled_moves(residual) if self.is_wide else list(residual[:, self.inside])
-        forward = [_triangular(self.blocks[k].factor, side) for k, side in zip(self.of_score, sides, strict=True)]
+        forward = self._forward(residual)
         found: Floats = np.zeros_like(residual)
         if self.small is not None:
             kept = self.border[self.is_kept]
-            pulls = residual[:, kept] - np.stack(
-                [side @ self.borders[k] for k, side in zip(self.of_score, forward, strict=True)]
-            )
-            sizes = _solve(self.small, self.along @ pulls)
+            sizes = _solve(self.small, self._pulls(residual, forward, kept, self.borders))
             found[:, kept] = np.outer(self.along, sizes)
-            sign = 1 if self.is_wide else -1
+            signed = self.along if self.is_wide else -self.along
             forward = [
-                side + sign * a * (self.borders[k] @ sizes)
-                for a, k, side in zip(self.along, self.of_score, forward, strict=True)
+                side + a * (self.borders[k] @ sizes) for a, k, side in zip(signed, self.of_score, forward, strict=True)
             ]
         back = [
             _triangular(self.blocks[k].factor, side, trans=1) for k, side in zip(self.of_score, forward, strict=True)
@@ -136,6 +135,15 @@ class BorderedFactor:
             moves[k, self.parts[which]] = self.roots[which] * solved
         found[:, self.inside] = (residual - self.columns.sums(moves))[:, self.inside]
         return found
+
+    def _forward(self, residual: Floats) -> list[Floats]:
+        sides = self._scaled_moves(residual) if self.is_wide else list(residual[:, self.inside])
+        return [_triangular(self.blocks[k].factor, side) for k, side in zip(self.of_score, sides, strict=True)]
+
+    def _pulls(self, residual: Floats, forward: list[Floats], border: Indices, borders: list[Floats]) -> Floats:
+        eliminated = np.stack([side @ borders[k] for k, side in zip(self.of_score, forward, strict=True)])
+        pulls: Floats = self.along @ (residual[:, border] - eliminated)
+        return pulls
 
     def _scaled_moves(self, residual: Floats) -> list[Floats]:
         """What the residual of columns inside does to the scores of the rows, times the roots of their weights."""
