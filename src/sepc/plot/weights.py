@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel
 from sepc.plot.canvas import for_matplotlib, panels
 from sepc.plot.models import partition_of
@@ -33,6 +32,8 @@ DENSITY = "0.45"
 FEWEST_BARS = 7
 # Names of categories stand upright, so that none covers the next, if together they have more letters than this.
 LETTERS_ALONG = 20
+# The longest names of categories, along the axis and upright.
+LONGEST_ALONG, LONGEST_UPRIGHT = 12, 20
 
 
 @dataclass(eq=False, repr=False)
@@ -136,7 +137,8 @@ class WeightsDisplay(ShownOnOneLine):
             self._draw_curve(axes, curve)
             axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
             axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
-            axes.set_xlabel("\n".join([for_matplotlib(curve.name, 30), *self._proved(curve)]))
+            proved = f"\n(monotone: {curve.proved})" if curve.proved else ""
+            axes.set_xlabel(f"{for_matplotlib(curve.name, 30)}{proved}")
             if first:
                 label = for_matplotlib(self._label, 14)
                 axes.set_ylabel(f"log-odds of {label}\nagainst {self._against}", fontsize="small")
@@ -152,15 +154,6 @@ class WeightsDisplay(ShownOnOneLine):
     @property
     def _matters(self) -> BoolArray:
         return np.ones(0, dtype=bool) if self.model.weights is None else self.model.weights.matters
-
-    def _proved(self, curve: Curve) -> list[str]:
-        """Whether a curve is proved to only rise or only fall, for the class that is drawn."""
-        alone, name = self.model.alone, self.model.feature_names[curve.feature]
-        held = [proof for proof in proofs_of(self.model) if proof.holds and proof.feature == name]
-        if alone is None or not held:
-            return []
-        rises = (held[0].direction == "up") == (self.contrast.label == alone.towards)
-        return ["(monotone: only rises)" if rises else "(monotone: only falls)"]
 
     @property
     def _label(self) -> Any:
@@ -186,10 +179,11 @@ class WeightsDisplay(ShownOnOneLine):
             colours = [colour if term > 0.0 else other for term in curve.term]
             ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
             step = 1 + (len(at) - 1) // 8
-            texts = [for_matplotlib(name, 12) for name in curve.categories] or [f"{value:.6g}" for value in curve.x]
-            shown = texts[::step]
-            is_long = bool(curve.categories) and len("".join(shown)) > LETTERS_ALONG
-            ax.set_xticks(at[::step], shown, rotation=90 if is_long else 0, fontsize="small" if is_long else None)
+            names = curve.categories[::step]
+            is_long = len("".join(names)) > LETTERS_ALONG
+            longest = LONGEST_UPRIGHT if is_long else LONGEST_ALONG
+            texts = [for_matplotlib(name, longest) for name in names] or [f"{value:.6g}" for value in curve.x[::step]]
+            ax.set_xticks(at[::step], texts, rotation=90 if is_long else 0, fontsize="small" if is_long else None)
             ax.set_xlim(-0.6, len(at) - 0.4)
         else:
             ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=colour, alpha=FILLED, linewidth=0.0)
