@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import random
 import re
 import sys
@@ -30,7 +31,6 @@ import orjson
 import pandas as pd
 import sepc
 from sqlalchemy import select
-from week_checks import check_cases, check_figures, check_repair
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -38,15 +38,17 @@ from browsing import chromium, context_of  # noqa: E402 - found by the line abov
 from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
 from servers import Cluster, DeskProcess  # noqa: E402
+from week_checks import check_cases, check_figures, check_repair  # noqa: E402
 
 from sepc_desk.commands.main import main as command  # noqa: E402
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.models import ModelFolder  # noqa: E402
+from sepc_desk.owning.watching import BLOCK  # noqa: E402
 from sepc_desk.reviewing.planting import plant  # noqa: E402
 from sepc_desk.rows import typed_row  # noqa: E402
-from sepc_desk.schema import answers, cases, entries, readings, review_progress  # noqa: E402
+from sepc_desk.schema import answers, cases, entries, monitors, readings, review_progress  # noqa: E402
 from sepc_desk.schema import planted as planted_table  # noqa: E402
 from sepc_desk.settings import load_settings  # noqa: E402
 
@@ -186,11 +188,11 @@ class Week:
 
     def review(self, browser: Any, day: int) -> None:
         """Let reviewers work until nothing waits: some in the browser, then all by HTTP."""
-        n_browser = self.options.browser_cases // self.options.days
-        for i in range(min(self.options.reviewers, max(1, n_browser // 5))):
-            key, error = self.reviewers[(day * 7 + i) % len(self.reviewers)]
-            share = n_browser // min(self.options.reviewers, max(1, n_browser // 5))
-            self._review_in_browser(browser, key, error, share)
+        wanted = self.options.browser_cases * day // self.options.days
+        n_people = len(self.reviewers)
+        for i in range(n_people):
+            key, error = self.reviewers[(day * 7 + i) % n_people]
+            self._review_in_browser(browser, key, error, math.ceil((wanted - self.n_browser) / (n_people - i)))
         for _ in range(200):
             # The browser has the event loop of this thread.
             with ThreadPoolExecutor(1) as other:
@@ -198,6 +200,7 @@ class Week:
             while self._n_undoable():
                 time.sleep(0.3)
             if self._n_open() == 0:
+                self._until_counted()
                 return
         raise RuntimeError("The queue does not become empty.")
 
@@ -207,11 +210,25 @@ class Week:
             given = (answers.c.final_at.is_(None), answers.c.undone_at.is_(None))
             return len(connection.execute(select(answers.c.id).where(*given)).all())
 
+    def _until_counted(self) -> None:
+        """Wait until certificates have counted all answers, and nothing that is read changes any more."""
+        uncounted = (cases.c.evidence.is_not(None), cases.c.is_counted.is_(False), cases.c.review.is_not(None))
+        while True:
+            with self.engine.connect() as connection:
+                is_waiting = connection.execute(select(cases.c.id).where(*uncounted).limit(1)).first() is not None
+                waiting = connection.execute(select(monitors.c.state, monitors.c.n_waiting)).all()
+            due = [n >= (self.settings["monitor_rows"] if state is None else BLOCK) for state, n in waiting]
+            if not is_waiting and not any(due):
+                return
+            time.sleep(0.2)
+
     def _n_open(self) -> int:
         with self.engine.connect() as connection:
             return len(connection.execute(select(readings.c.id).where(readings.c.state.in_(["open", "taken"]))).all())
 
     def _review_in_browser(self, browser: Any, key: str, error: float, n: int) -> None:
+        if n == 0:
+            return
         context = context_of(browser, self.process.address, key)
         page = context.new_page()
         done = 0
@@ -273,7 +290,7 @@ class Week:
         self.told["alarms"] = page.locator("section:has(#alarms) li").all_inner_texts()
         self.exported = self.exports()
         page.get_by_role("button", name="Audit the model").click()
-        page.locator("#audit").wait_for()
+        page.wait_for_url("**/changes/*")
         self.told["audit"] = page.locator("section:has(#audit) pre").text_content()
         page.get_by_role("button", name="Make a repair").click()
         page.locator("#changed").wait_for()
@@ -337,6 +354,7 @@ def main() -> None:
             "answers by HTTP": week.n_http,
             "cases": check_cases(week, found),
             "equal": check_repair(week, first) | check_figures(week, found),
+            "certificates": week.told["certificates"],
             "plan": week.told["plan"],
             "alarms": week.told["alarms"][:3],
             "seconds": round(time.monotonic() - started),

@@ -10,13 +10,16 @@ import numpy as np
 import orjson
 import pandas as pd
 import sepc
+from redrawing import recomputed
 from scipy.stats import binomtest
 from sepc.lifecycle import Monitor, audit
 
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.watching import BLOCK
+from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.certifying import certificate
 
+CERTIFICATE = {"block": "block", "share": "share", "max_risk": "risk"}
 Exports = dict[str, dict[str, pd.DataFrame]]
 
 
@@ -54,6 +57,7 @@ def check_repair(week: Any, first: str) -> dict[str, bool]:
 def check_figures(week: Any, found: Exports) -> dict[str, bool]:
     """Figures of the pages beside those of the exported files."""
     told: dict[str, bool] = {}
+    week.told["certificates"] = {}
     with week.process.client(week.keys["Ann"]) as client:
         for name in week.names:
             page = client.get(f"/models/{name}").text
@@ -75,25 +79,28 @@ def check_figures(week: Any, found: Exports) -> dict[str, bool]:
 
 
 def _certificate(week: Any, name: str, live: Any, found: Exports, page: str) -> dict[str, bool]:
-    """Whether the certificate counts exactly the answers that were given blind and final, by band of trust."""
+    """Whether desk, page and library have the same certificate, to the last bit."""
     with week.engine.connect() as connection:
         own = certificate(connection, live)
     if own is None:
+        week.told["certificates"][name] = None
         return {f"{name}: certificate": "Nothing was drawn for a certificate yet" in page}
-    log = found["log"][name].set_index("id")
-    drawn = found["cases"][name]
-    drawn = drawn[(drawn["purpose"] == "drawn") & (drawn["digest"] == live.digest) & (drawn["is_counted"] == "True")]
-    trust = np.array([orjson.loads(log.loc[one, "private"])["trust"] for one in drawn["id"]])
-    is_wrong = ((drawn["evidence"] != "answer") | (drawn["evidence_label"] != drawn["model_label"])).to_numpy()
-    least = np.array([band.least_trust for band in own.bands])
-    band = np.array([int(np.argmax(one >= least)) for one in trust], dtype=int)
-    n_waiting = own.n_waiting
-    counts = [(int((band == h).sum()), int(is_wrong[band == h].sum())) for h in range(len(least))]
-    is_equal = sum(n for n, _ in counts) == own.n_labels + n_waiting
-    if n_waiting == 0:
-        is_equal &= counts == [(one.n_labels, one.n_errors) for one in own.bands]
-    verdict = "Nothing is certified yet" if not own.is_certified else f"trust of at least {own.threshold:.4g}"
-    return {f"{name}: certificate": bool(is_equal and verdict in page)}
+    week.told["certificates"][name] = own.summary()
+    log = found["log"][name]
+    with week.engine.connect() as connection:
+        theirs = contexts_of(connection, name, live.digest)
+    accepted = log[(log["kind"] == "decision") & (log["accepted"] == "True") & log["context"].isin(theirs)]
+    table = pd.DataFrame([orjson.loads(text)["row"] for text in accepted["private"]])
+    given = {key: week.settings[f"certificate_{setting}"] for key, setting in CERTIFICATE.items()}
+    again = recomputed(live, table, found["cases"][name], **given)
+    verdict = "Nothing is certified yet" if not again.is_certified else f"trust of at least {again.threshold:.4g}"
+    counts = (
+        f"It counts {again.n_labels:,} answers given blind and final, in the order of their draw; {again.n_errors:,}"
+    )
+    return {
+        f"{name}: certificate, by the library": again == own,
+        f"{name}: certificate, on the page": verdict in page and counts in page,
+    }
 
 
 def check_cases(week: Any, found: Exports) -> dict[str, Any]:
