@@ -54,6 +54,8 @@ from sepc_desk.settings import load_settings  # noqa: E402
 
 NAMES = ("square", "loans", "wdbc")
 DRIFT_DAY = 4
+# Milliseconds that a page may take on a machine that has other work.
+PATIENCE = 600_000
 LEASE = re.compile(r'name="lease" value="(\w+)"')
 SETTINGS = {
     "review_seconds": 0.3,
@@ -189,9 +191,10 @@ class Week:
     def review(self, browser: Any, day: int) -> None:
         """Let reviewers work until nothing waits: some in the browser, then all by HTTP."""
         wanted = self.options.browser_cases * day // self.options.days
-        n_people = len(self.reviewers)
+        # Each of them answers several cases before another one comes.
+        n_people = min(len(self.reviewers), max(1, (wanted - self.n_browser) // 5))
         for i in range(n_people):
-            key, error = self.reviewers[(day * 7 + i) % n_people]
+            key, error = self.reviewers[(day * 7 + i) % len(self.reviewers)]
             self._review_in_browser(browser, key, error, math.ceil((wanted - self.n_browser) / (n_people - i)))
         for _ in range(200):
             # The browser has the event loop of this thread.
@@ -230,6 +233,7 @@ class Week:
         if n == 0:
             return
         context = context_of(browser, self.process.address, key)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         done = 0
         for name in self.rng.sample(NAMES, len(NAMES)):
@@ -257,7 +261,7 @@ class Week:
         """One reviewer, until no case waits for them."""
         done = 0
         headers = {"Authorization": f"Bearer {key}"}
-        async with httpx.AsyncClient(base_url=self.process.address, headers=headers, timeout=120) as client:
+        async with httpx.AsyncClient(base_url=self.process.address, headers=headers, timeout=600) as client:
             for name in self.rng.sample(NAMES, len(NAMES)):
                 path = (await client.post(f"/review/{name}/next")).headers["location"]
                 while path.startswith("/cases/"):
@@ -279,7 +283,7 @@ class Week:
         common = ["--models", str(self.models), "--database", self.database]
         assert command(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
         context = context_of(browser, self.process.address, self.keys["Ann"])
-        context.set_default_timeout(600_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto("/models/square")
         for _ in range(100):
@@ -302,7 +306,7 @@ class Week:
         self.told["plan"] = page.locator("section:has(#judged) .verdict").inner_text()
         context.close()
         context = context_of(browser, self.process.address, self.keys["Ben"])
-        context.set_default_timeout(120_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(address)
         page.get_by_role("button", name="Agree: make it live").click()
