@@ -13,13 +13,16 @@ import argparse
 import asyncio
 import json
 import math
+import pickle
 import random
 import re
+import shutil
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -38,7 +41,7 @@ from browsing import chromium, context_of  # noqa: E402 - found by the line abov
 from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
 from servers import Cluster, DeskProcess  # noqa: E402
-from week_checks import check_cases, check_figures, check_repair  # noqa: E402
+from week_checks import Record, summary  # noqa: E402
 
 from sepc_desk.commands.main import main as command  # noqa: E402
 from sepc_desk.database import engine_of  # noqa: E402
@@ -46,6 +49,8 @@ from sepc_desk.keys import create_key  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.models import ModelFolder  # noqa: E402
 from sepc_desk.owning.watching import BLOCK  # noqa: E402
+from sepc_desk.reading import contexts_of  # noqa: E402
+from sepc_desk.reviewing.certifying import certificate  # noqa: E402
 from sepc_desk.reviewing.planting import plant  # noqa: E402
 from sepc_desk.rows import typed_row  # noqa: E402
 from sepc_desk.schema import answers, cases, entries, monitors, readings, review_progress  # noqa: E402
@@ -127,8 +132,8 @@ class Week:
         ]
         self.rng = random.Random(options.seed)
         self.n_browser = self.n_http = 0
+        self.in_browser = 0.0
         self.told: dict[str, Any] = {}
-        self.names = NAMES
         self.classes = {name: ModelFolder(self.models).load(name).classes for name in NAMES}
 
     def _add_models(self) -> None:
@@ -230,8 +235,9 @@ class Week:
             return len(connection.execute(select(readings.c.id).where(readings.c.state.in_(["open", "taken"]))).all())
 
     def _review_in_browser(self, browser: Any, key: str, error: float, n: int) -> None:
-        if n == 0:
+        if n == 0 or self.in_browser > self.options.browser_seconds:
             return
+        started = time.monotonic()
         context = context_of(browser, self.process.address, key)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
@@ -250,6 +256,7 @@ class Week:
                 break
         self.n_browser += done
         context.close()
+        self.in_browser += time.monotonic() - started
 
     async def _review_by_http(self) -> int:
         people = self.rng.sample(self.reviewers, len(self.reviewers))
@@ -291,6 +298,8 @@ class Week:
                 break
             page.wait_for_timeout(500)
             page.reload()
+        else:
+            raise RuntimeError("There is no alarm; it takes more decisions.")
         self.told["alarms"] = page.locator("section:has(#alarms) li").all_inner_texts()
         self.exported = self.exports()
         page.get_by_role("button", name="Audit the model").click()
@@ -312,6 +321,28 @@ class Week:
         page.get_by_role("button", name="Agree: make it live").click()
         page.get_by_text("went live").wait_for()
         context.close()
+
+    def record(self, first: str) -> Record:
+        """All that the checks need."""
+        with self.process.client(self.keys["Ann"]) as client:
+            pages = {name: client.get(f"/models/{name}").text for name in NAMES}
+        live = {name: ModelFolder(self.models).load(name) for name in NAMES}
+        with self.engine.connect() as connection:
+            certificates = {name: certificate(connection, own) for name, own in live.items()}
+            contexts = {name: contexts_of(connection, name, own.digest) for name, own in live.items()}
+        counts = {"answers in Chromium": self.n_browser, "answers by HTTP": self.n_http}
+        return Record(
+            self.settings,
+            self.models,
+            first,
+            self.exported,
+            self.exports(),
+            self.told,
+            pages,
+            certificates,
+            contexts,
+            counts | {"seconds in Chromium": round(self.in_browser)},
+        )
 
     def exports(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Everything an auditor can export, by kind and model."""
@@ -338,6 +369,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--certificate-share", type=float, default=0.2, help="larger, if few decisions come")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--browser-seconds", type=float, default=math.inf, help="after them, all goes by HTTP")
+    parser.add_argument("--record", type=Path, help="keep what the checks read in this file")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     started = time.monotonic()
@@ -351,22 +384,13 @@ def main() -> None:
             print(f"day {day}: {week.n_browser} in Chromium, {week.n_http} by HTTP, {time.monotonic() - started:.0f} s")
             if day == options.days - 1:
                 week.own(browser)
-        found = week.exports()
-        told = {
-            "decisions": sum(int((found["log"][name]["kind"] == "decision").sum()) for name in NAMES),
-            "answers in Chromium": week.n_browser,
-            "answers by HTTP": week.n_http,
-            "cases": check_cases(week, found),
-            "equal": check_repair(week, first) | check_figures(week, found),
-            "certificates": week.told["certificates"],
-            "plan": week.told["plan"],
-            "alarms": week.told["alarms"][:3],
-            "seconds": round(time.monotonic() - started),
-        }
-    told["is as it should be"] = (
-        all(told["equal"].values())
-        and told["cases"]["neither answered nor waiting"] == told["cases"]["answered by someone not asked"] == 0
-    )
+        record = week.record(first)
+        record.counts["seconds"] = round(time.monotonic() - started)
+        if options.record is not None:
+            kept = options.record.with_suffix(".models")
+            shutil.copytree(week.models, kept, dirs_exist_ok=True)
+            options.record.write_bytes(pickle.dumps(replace(record, models=kept)))
+        told = summary(record)
     print(json.dumps(told, indent=1))
     if options.output is not None:
         options.output.write_text(json.dumps(told, indent=1))
