@@ -25,7 +25,7 @@ from sepc_desk.rows import typed_row
 from sepc_desk.schema import answers, cases, entries, readings
 from sepc_desk.service.identity import Identity
 
-UNDO_SECONDS = 3
+UNDO_SECONDS = 4
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_label_and_trust_follow_a_changed_value(reviewed: Running, reviewer: Rev
     action, fields = page.form("/what-if")
     hx = {"HX-Request": "true"}
     times = []
-    for income in ("100", "20000", "100", "20000"):
+    for income in ("100", "20000") * 4:
         started = time.perf_counter()
         part = reviewer.client.post(action, data=fields | {"value:income": income}, headers=hx)
         times.append(time.perf_counter() - started)
@@ -187,6 +187,9 @@ def test_the_next_case_is_there_at_once_and_an_answer_can_be_undone(reviewed: Ru
     third = reviewer.submit(again, "/answer", answer="cannot say")
     assert third.path == second.path
     assert "You could not say for the case before." in third.text
+    listed = reviewer.submit(reviewer.get("/answers"), "/undo")
+    assert listed.path == first.path, "also from the list of answers, where the newest comes first"
+    third = reviewer.submit(listed, "/answer", answer="cannot say")
     action, _ = third.form("/undo")
     time.sleep(UNDO_SECONDS + 1)
     late = reviewer.client.post(action)
