@@ -70,7 +70,9 @@ SETTINGS = {
     "second_share": 0.1,
     "planted_share": 0.03,
     "certificate_block": 300,
-    "certificate_risk": 0.25,
+    # Reviewers err in a tenth of cases, so a smaller risk could never be proved. A larger one is proved so soon that no
+    # accepted decision would be drawn any more when cases change.
+    "certificate_risk": 0.17,
 }
 
 
