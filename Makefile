@@ -82,9 +82,9 @@ try-label-studio:  ## reviews through a real server of Label Studio and back; ST
 fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip install atheris`
 	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=100000
 
-docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error
+docs:  ## the documentation with its gallery, in docs/_build/html; a warning is an error; EXAMPLES=pattern runs those examples only
 	rm -rf docs/reference/generated
-	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(if $(EXAMPLES),SEPC_DOCS_EXAMPLES='$(EXAMPLES)') $(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 links:  ## every link within the pages that `make docs` built
 	$(PY) tools/check_links.py docs/_build/html

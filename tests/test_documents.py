@@ -39,6 +39,7 @@ OURS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+LONG_PAGES = ("choosing", "classifier", "compare", "edit", "lifecycle", "monitor", "repair", "trusted")
 PAGES_WITH_ENGINES = [page for page in PAGES if "```py\n" in page.read_text()]
 
 
@@ -90,7 +91,7 @@ def run_blocks(page, kinds):
 
 
 # These take longest; whether their blocks have names that are gone is looked at on every change.
-@pytest.mark.slow_cases("docs/howto/repair.md", "docs/howto/choosing.md", "docs/howto/trusted.md")
+@pytest.mark.slow_cases(*(f"docs/howto/{name}.md" for name in LONG_PAGES))
 @pytest.mark.docs
 @pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -39,6 +39,7 @@ def test_what_becomes_of_a_table(i, seed, raw):
         np.testing.assert_array_equal(read[name], np.asarray(meant), err_msg=name)
 
 
+@pytest.mark.quick_cases("0", "5", "10", "15")
 @pytest.mark.parametrize("i", range(N_TABLES))
 @pytest.mark.filterwarnings("ignore:Labels that look like others")
 def test_every_table_can_be_fitted_and_decided_on(i, raw, recwarn):

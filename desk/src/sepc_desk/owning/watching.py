@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 from sepc.lifecycle import Alarm, Monitor
-from sqlalchemy import Connection, Engine, Row, and_, or_, select, update
+from sqlalchemy import Connection, Engine, Row, and_, case, or_, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
-from sepc_desk.reviewing.transactions import now, only_one, seconds, writing
+from sepc_desk.reviewing.transactions import alone, now, seconds, writing
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.rows import frame_of
 from sepc_desk.schema import entries, monitors
@@ -24,8 +24,9 @@ from sepc_desk.settings import Settings
 log = logging.getLogger("sepc_desk")
 
 LOCK = 7365706368
-# Rows that are counted together; fewer only if they have waited this long, in seconds.
-BLOCK = 100
+# Rows that are counted together, first and once a monitor has counted many: each block costs time of its own. There are
+# fewer only if they have waited this long, in seconds.
+BLOCK, LARGE_BLOCK, MANY = 100, 1_000, 10_000
 PATIENCE = 3_600.0
 
 
@@ -68,12 +69,16 @@ def watch(engine: Engine, settings: Settings, model_of: Callable[[str, str], Mod
         moment = now(connection) if at is None else at
         if not _due(connection, settings, moment):
             return 0
-    n = 0
-    with writing(engine) as connection:
-        if only_one(connection, LOCK):
-            for own in _due(connection, settings, moment):
-                n += _read_on(connection, own, model_of(own.model, own.digest), settings)
-    return n
+    with alone(engine, LOCK) as connection:
+        if connection is None:
+            return 0
+        read = [
+            _read_on(connection, own, model_of(own.model, own.digest), settings, moment)
+            for own in _due(connection, settings, moment)
+        ]
+    for some in read:
+        _keep(engine, some)
+    return sum(some.n for some in read)
 
 
 def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[Any]]:
@@ -85,38 +90,69 @@ def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[An
     return connection.execute(select(monitors).where(m.error.is_(None), or_(begun, ready))).all()
 
 
-def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Settings) -> int:
-    size = settings.monitor_rows if own.state is None else BLOCK
+@dataclass(frozen=True)
+class _Read:
+    """What a monitor has read on: rows, and the values to write if it is still where it was."""
+
+    own: Row[Any]
+    n: int = 0
+    n_done: int = 0
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Settings, at: int) -> _Read:
+    """Count a block, if it is there or has waited long."""
+    try:
+        monitor = None if own.state is None else Monitor.from_bytes(bytes(own.state), model.estimator)
+        is_late = own.waiting_since is not None and own.waiting_since <= at - seconds(PATIENCE)
+        size = settings.monitor_rows if monitor is None else LARGE_BLOCK if monitor.n_rows >= MANY else BLOCK
+        if own.n_waiting < size and (monitor is None or not is_late):
+            return _Read(own)
+        found = _waiting(connection, own, model, min(size, own.n_waiting))
+        # Those whose values were erased before they were read no longer wait.
+        n_done = min(size, own.n_waiting) if len(found) == min(size, own.n_waiting) else own.n_waiting
+        since = found[-1].at if found else own.waiting_since
+        m = monitors.c
+        values: dict[str, Any] = {
+            "n_waiting": m.n_waiting - n_done,
+            "waiting_since": case((m.n_waiting > n_done, since), else_=None),
+        }
+        if found and (monitor is not None or len(found) == size):
+            X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
+            values |= {"after_place": found[-1].place} | _counted(monitor, model, X, settings)
+    except (TypeError, ValueError) as error:
+        return _Read(own, values={"error": str(error)})
+    return _Read(own, len(found), n_done, values)
+
+
+def _waiting(connection: Connection, own: Row[Any], model: Model, most: int) -> Sequence[Any]:
     e = entries.c
     theirs = contexts_of(connection, model.name, model.digest)
     decided = (e.kind == EntryKind.DECISION, e.model == model.name, e.context.in_(theirs), e.private.is_not(None))
     some = select(e.place, e.at, e.private).where(*decided, e.place > own.after_place).order_by(e.place)
-    found = connection.execute(some.limit(min(size, own.n_waiting))).all()
-    # Those whose values were erased before they were read no longer wait.
-    left = own.n_waiting - len(found) if len(found) == min(size, own.n_waiting) else 0
-    values: dict[str, Any] = {"n_waiting": left, "waiting_since": found[-1].at if left else None}
-    if found and (own.state is not None or len(found) == size):
-        X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
-        values |= {"after_place": found[-1].place} | _counted(own, model, X, settings)
-    is_own = (monitors.c.model == model.name, monitors.c.digest == model.digest)
-    connection.execute(update(monitors).where(*is_own).values(**values))
-    return len(found)
+    return connection.execute(some.limit(most)).all()
 
 
-def _counted(own: Row[Any], model: Model, X: Any, settings: Settings) -> dict[str, Any]:
-    """The state of a monitor after it has counted rows, or why the model cannot have one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if own.state is None:
-                monitor = Monitor(model.estimator, X, confidence=settings.monitor_confidence)
-                return {"state": monitor.to_bytes(), "n_reference": len(X)}
-            monitor = Monitor.from_bytes(bytes(own.state), model.estimator)
-            for alarm in monitor.update(X):
-                log.warning("alarm", extra={"models": [model.name], "alarm": alarm.rate_in_words()})
-            return {"state": monitor.to_bytes()}
-    except (TypeError, ValueError) as error:
-        return {"error": str(error)}
+def _keep(engine: Engine, read: _Read) -> None:
+    """Write what a monitor has read in a short transaction, unless another process has read the same meanwhile."""
+    if read.values:
+        m, own = monitors.c, read.own
+        is_new = (m.after_place == own.after_place, m.n_waiting >= read.n_done)
+        with writing(engine) as connection:
+            done = update(monitors).where(m.model == own.model, m.digest == own.digest, *is_new)
+            connection.execute(done.values(**read.values))
+
+
+def _counted(monitor: Monitor | None, model: Model, X: Any, settings: Settings) -> dict[str, Any]:
+    """The state of a monitor after it has counted rows; the first ones make it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if monitor is None:
+            monitor = Monitor(model.estimator, X, confidence=settings.monitor_confidence)
+            return {"state": monitor.to_bytes(), "n_reference": len(X)}
+        for alarm in monitor.update(X):
+            log.warning("alarm", extra={"models": [model.name], "alarm": alarm.rate_in_words()})
+        return {"state": monitor.to_bytes()}
 
 
 def watched(connection: Connection, model: Model) -> Watched:

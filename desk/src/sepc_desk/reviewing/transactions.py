@@ -36,3 +36,14 @@ def only_one(connection: Connection, lock: int) -> bool:
     if connection.dialect.name != "postgresql":
         return True
     return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock}).scalar_one())
+
+
+@contextmanager
+def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
+    """A transaction that reads, for one process at a time; None if another has it.
+
+    SQLite gives it to all, so that the log can be written meanwhile: what is done in it must be written in another
+    transaction, and only if it is still new.
+    """
+    with engine.connect() as connection, connection.begin():
+        yield connection if only_one(connection, lock) else None

@@ -25,6 +25,8 @@ from sepc_desk.settings import Settings
 log = logging.getLogger("sepc_desk")
 Result = TypeVar("Result")
 
+# How long the work on reviews rests, beside the time that it took.
+REST = 3.0
 # How long what is usual stays as it is, in seconds.
 KEEP_SECONDS = 60.0
 
@@ -55,9 +57,11 @@ class Reviews:
         while True:
             await asyncio.sleep(self.settings.review_seconds)
             try:
-                # While there is more to read, go on at once.
+                # While there is more to read, go on soon: decisions have most of the time of the process.
+                started = time.monotonic()
                 while await self.do(self.step):
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(REST * (time.monotonic() - started))
+                    started = time.monotonic()
             except (SQLAlchemyError, ModelFolderError, OSError) as error:
                 log.warning("reviews not kept up", extra={"error": type(error).__name__})
             except Exception as error:  # noqa: BLE001 - one failure must not end the task for good
