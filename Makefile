@@ -174,7 +174,7 @@ desk-types:
 	cd desk && $(abspath $(PY)) -m mypy
 
 desk-test:  ## the quick tests of the desk; needs Debian's postgresql, Node.js and npm
-	cd desk && OMP_NUM_THREADS=1 $(abspath $(PY)) -m pytest -n $(N) --dist loadfile -m "not slow"
+	cd desk && OMP_NUM_THREADS=1 $(abspath $(PY)) -m pytest -n $(N) --dist loadgroup -m "not slow"
 
 desk-slow:  ## weekly: the same tests with many more attacks, replays and fuzzed requests, then memory and faults
 	cd desk && OMP_NUM_THREADS=1 DESK_ATTACKS=100 DESK_REPLAYED=8400 DESK_FUZZED=800 $(abspath $(PY)) -m pytest
@@ -188,11 +188,8 @@ desk-faults:  ## kill, stop, fill and hang in mid-load, TIMES times each; the co
 	  $(PY) desk/tests/faults/faults.py --fault $$fault --times $(or $(TIMES),50) --database sqlite || exit 1; done
 
 desk-review:  ## certificates under careless readers, leases with processes killed, pages for 50 reviewers, and a week of work
-	$(PY) desk/benchmarks/certificates.py
-	$(PY) desk/benchmarks/certificates_together.py
-	$(PY) desk/benchmarks/leases.py
-	$(PY) desk/benchmarks/pages.py
-	$(PY) desk/benchmarks/week.py
+	for name in certificates certificates_together leases pages week; do \
+	  $(PY) desk/benchmarks/$$name.py --output desk/benchmarks/results/$$name.json || exit 1; done
 
 desk-load:  ## requests a second beside an echo and MLflow's server, then half an hour at half load; needs Debian's wrk
 	$(PY) desk/benchmarks/load.py --mlflow-python $(PY)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
+from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.points.class_split import BlockLabels, points_by_class
 
@@ -23,10 +26,12 @@ def draw(n, d=3, seed=0):
 def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
     points = points_by_class([np.asarray(block, float) for block in blocks], [*map(BlockLabels.of, labels)])
-    training = TrainingSet(*points, GivenColumns(blocks[0].shape[1]))
+    training, settings = TrainingSet(*points, GivenColumns(blocks[0].shape[1])), classifier._settings()
+    constraints = (settings.monotone, settings.monotone_for, settings.features_alone)
+    training = replace(training, alone=standalone_of(training.columns, training.labels, *constraints))
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):
-        classifier._fit_training(training, classifier._settings())
+        classifier._fit_training(training, settings)
     return classifier
 
 

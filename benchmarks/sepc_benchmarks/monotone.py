@@ -1,7 +1,9 @@
 """What monotone constraints cost, and whether they hold: six real sets, twenty made ones, and a million pairs of rows.
 
 Of each real set some directions are known: more schooling and longer hours in adult, more vessels in heart disease.
-`accuracy` compares models with and without constraints in five folds, on at most 3,000 rows of a set. `violations`
+`accuracy` compares models with and without constraints in five folds, on at most 3,000 rows of a set. `cost` repeats
+the folds for our models, free, with standalone features and with monotone ones, and gives differences per row with
+their standard errors; of adult, each repetition fits to 2,400 rows and tests on 10,000 others. `violations`
 counts pairs of rows that differ in a monotone feature alone, where the row with the better value gets a probability
 that is lower by more than 1e-12. Values come from test rows, and from up to a thousand deviations beyond them; other
 features from test rows, from far beyond them, and with missing values in a tenth of the pairs. `exports` does the same
@@ -49,14 +51,16 @@ KNOWN: dict[str, dict[str, str]] = {
     "wdbc": {"worst area": "down", "worst texture": "down", "worst concave points": "down"},
     "adult": {"education_num": "up", "hours_per_week": "up"},
 }
-MOST_ROWS, N_FOLDS, N_MADE, N_PAIRS = 3_000, 5, 20, 10**6
+MOST_ROWS, N_FOLDS, N_REPEATS, N_MADE, N_PAIRS = 3_000, 5, 3, 20, 10**6
+# Of a set with more rows than this, `cost` fits to so many and tests on so many others.
+MANY_ROWS, FITTED, TESTED = 5_000, 2_400, 10_000
 SMALL_ROWS, N_SMALL, FLIPPED, N_TEST = (50, 100, 200), 10, 0.1, 5_000
 ROUNDING = 1e-12
 # How far pairs lie and whether values are missing, with the share of such pairs; neither ONNX nor SQL impute values.
 WAYS = ((False, False, 0.5), (True, False, 0.4), (True, True, 0.1))
 COMPLETE = ((False, False, 0.5), (True, False, 0.5))
 SIGNS = {"up": 1, "down": -1}
-TABLES = ("accuracy", "violations", "exports", "small", "certificate")
+TABLES = ("accuracy", "cost", "violations", "exports", "small", "certificate")
 
 Table = tuple[pd.DataFrame, Any]
 
@@ -68,14 +72,15 @@ class Sizes:
     sets: tuple[str, ...]
     n_rows: int
     n_folds: int
+    n_repeats: int
     n_made: int
     n_pairs: int
     small_rows: tuple[int, ...]
     n_small: int
 
 
-ALL = Sizes(tuple(KNOWN), MOST_ROWS, N_FOLDS, N_MADE, N_PAIRS, SMALL_ROWS, N_SMALL)
-SMALLEST = Sizes(("haberman",), 150, 2, 1, 400, (50,), 1)
+ALL = Sizes(tuple(KNOWN), MOST_ROWS, N_FOLDS, N_REPEATS, N_MADE, N_PAIRS, SMALL_ROWS, N_SMALL)
+SMALLEST = Sizes(("haberman",), 150, 2, 1, 1, 400, (50,), 1)
 
 
 def real(name: str, most: int) -> Table:
@@ -205,6 +210,69 @@ def accuracy(sizes: Sizes) -> Iterator[dict[str, Any]]:
                 "largest": wrong["largest"],
             }
             print(f"accuracy: {name}, {learner}", file=sys.stderr, flush=True)
+
+
+def cost(sizes: Sizes) -> Iterator[dict[str, Any]]:
+    """How accuracy and log loss change with standalone and with monotone features, row by row, and their mean."""
+    ways = {"standalone": "features_alone", "monotone": "monotone"}
+    found: dict[str, list[tuple[float, float]]] = {f"{way}, {what}": [] for way in ways for what in ("acc", "loss")}
+    for name in sizes.sets:
+        X, y = real(name, 10**6 if sizes is ALL else sizes.n_rows)
+        free = _out_of_fold(X, y, sizes, {})
+        right = ((free > 0.5) == y)[_is(free)]
+        row: dict[str, Any] = {"data set": name, "accuracy, free": float(right.mean())}
+        for way, parameter in ways.items():
+            known = KNOWN[name] if parameter == "monotone" else list(KNOWN[name])
+            bound = _out_of_fold(X, y, sizes, {parameter: known})
+            gains = {
+                "acc": ((bound > 0.5) == y) * 1.0 - ((free > 0.5) == y),
+                "loss": _losses(bound, y) - _losses(free, y),
+            }
+            for what, gain in gains.items():
+                found[f"{way}, {what}"].append(_mean_and_error(gain, _is(free)))
+            row |= _as_columns(way, [found[f"{way}, {what}"][-1] for what in gains])
+        yield row
+        print(f"cost: {name}", file=sys.stderr, flush=True)
+    row = {"data set": "mean", "accuracy, free": ""}
+    for way in ways:
+        means = [np.array(found[f"{way}, {what}"]) for what in ("acc", "loss")]
+        row |= _as_columns(way, [(each[:, 0].mean(), np.sqrt((each[:, 1] ** 2).sum()) / len(each)) for each in means])
+    yield row
+
+
+def _out_of_fold(X: pd.DataFrame, y: Any, sizes: Sizes, options: dict[str, Any]) -> Any:
+    """Probabilities of the second class for rows not fitted to, of shape (repetitions, rows); NaN if there is none."""
+    p = np.full((sizes.n_repeats, len(X)), np.nan)
+    for repeat in range(sizes.n_repeats):
+        order = np.random.default_rng([7, repeat]).permutation(len(X))
+        splits = [(order[:FITTED], order[FITTED : FITTED + TESTED])]
+        if len(X) <= MANY_ROWS:
+            splits = StratifiedKFold(sizes.n_folds, shuffle=True, random_state=100 + repeat).split(X, y)
+        for train, test in splits:
+            model = SEPClassifier(**options).fit(X.iloc[train], y[train])
+            p[repeat, test] = model.predict_proba(X.iloc[test])[:, 1]
+    return p
+
+
+def _is(p: Any) -> Any:
+    return ~np.isnan(p)
+
+
+def _losses(p: Any, y: Any) -> Any:
+    return -np.log(np.clip(np.where(y == 1, p, 1.0 - p), 1e-9, 1.0))
+
+
+def _mean_and_error(gain: Any, is_known: Any) -> tuple[float, float]:
+    """The mean of the rows, each averaged over repetitions, and its standard error."""
+    rows = np.flatnonzero(is_known.any(axis=0))
+    each = np.nanmean(np.where(is_known, gain, np.nan)[:, rows], axis=0)
+    return float(each.mean()), float(each.std() / np.sqrt(len(each)))
+
+
+def _as_columns(way: str, pairs: list[tuple[float, float]]) -> dict[str, str]:
+    """Differences with their standard errors, in words."""
+    names = (f"accuracy, {way}", f"log loss, {way}")
+    return {name: f"{mean:+.4f} ± {error:.4f}" for name, (mean, error) in zip(names, pairs, strict=True)}
 
 
 def constrained(sizes: Sizes) -> Iterator[tuple[str, SEPClassifier, pd.DataFrame, dict[str, str]]]:

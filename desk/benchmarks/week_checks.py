@@ -1,9 +1,18 @@
-"""What a week of work must show: pages and library agree on the exported log, and every case went to whom it should."""
+"""What a week of work must show: pages and library agree on the exported log, and every case went to whom it should.
+
+`week.py --record FILE` keeps what these checks read, and `week_checks.py FILE` makes them again.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import pickle
+import sys
 from collections import Counter
+from dataclasses import dataclass
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +20,77 @@ import orjson
 import pandas as pd
 import sepc
 from scipy.stats import binomtest
-from sepc.lifecycle import Monitor, audit
+from sepc.lifecycle import Certificate, Monitor, audit
 
-from sepc_desk.models import ModelFolder
-from sepc_desk.owning.watching import BLOCK
-from sepc_desk.reviewing.certifying import certificate
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from redrawing import recomputed  # noqa: E402 - found by the line above
+
+from sepc_desk.models import ModelFolder  # noqa: E402
+from sepc_desk.owning.watching import BLOCK  # noqa: E402
+
+CERTIFICATE = {"block": "block", "share": "share", "max_risk": "risk"}
 Exports = dict[str, dict[str, pd.DataFrame]]
 
 
-def check_repair(week: Any, first: str) -> dict[str, bool]:
+@dataclass
+class Record:
+    """What is left of a week.
+
+    Attributes
+    ----------
+    settings : dict
+        Those of the desk.
+    models : Path
+        The folder of models.
+    first : str
+        The version of the square before its repair.
+    exported, found : dict
+        What an auditor exported when the owner saw the alarm, and in the end: tables by kind and model.
+    told : dict
+        What the pages showed to the owner.
+    pages : dict
+        The page of each model in the end.
+    certificates : dict
+        The certificate of each model in the end, by the desk.
+    contexts : dict
+        The contexts of the live version of each model.
+    counts : dict
+        How many answers were given, and how.
+    """
+
+    settings: dict[str, Any]
+    models: Path
+    first: str
+    exported: Exports
+    found: Exports
+    told: dict[str, Any]
+    pages: dict[str, str]
+    certificates: dict[str, Certificate | None]
+    contexts: dict[str, list[str]]
+    counts: dict[str, Any]
+
+
+def summary(week: Record) -> dict[str, Any]:
+    """Everything that a week shows."""
+    decided = [int((log["kind"] == "decision").sum()) for log in week.found["log"].values()]
+    told = {
+        "decisions": sum(decided),
+        **week.counts,
+        "cases": check_cases(week.found),
+        "equal": check_repair(week) | check_figures(week),
+        "certificates": {name: str(own) for name, own in week.certificates.items()},
+        "plan": week.told["plan"],
+        "alarms": week.told["alarms"][:3],
+    }
+    is_right = told["cases"]["neither answered nor waiting"] == told["cases"]["answered by someone not asked"] == 0
+    return told | {"is as it should be": is_right and all(told["equal"].values())}
+
+
+def check_repair(week: Record) -> dict[str, bool]:
     """Alarms, audit and comparison as the library gives them, from what was exported when the owner saw them."""
     log, own_cases = week.exported["log"]["square"], week.exported["cases"]["square"]
-    live = ModelFolder(week.models).load("square", first).estimator
+    live = ModelFolder(week.models).load("square", week.first).estimator
     decided = log[log["kind"] == "decision"]
     table = pd.DataFrame([orjson.loads(text)["row"] for text in decided["private"]])
     monitor = Monitor(live, table[: week.settings["monitor_rows"]])
@@ -38,7 +105,7 @@ def check_repair(week: Any, first: str) -> dict[str, bool]:
     X = table.iloc[[position[own] for own in ordered["id"]]].reset_index(drop=True)
     found = audit(live, X, np.array([orjson.loads(label) for label in ordered["label"]]))
     label_of = dict(zip(settled["id"], settled["label"], strict=True))
-    changes = week.exports()["changes"]["square"]
+    changes = week.found["changes"]["square"]
     new = ModelFolder(week.models).load("square", changes[changes["state"] == "live"]["new_digest"].iloc[0]).estimator
     last = decided[-2000:]
     labels = np.array([orjson.loads(label_of[own]) if own in label_of else None for own in last["id"]], dtype=object)
@@ -51,55 +118,50 @@ def check_repair(week: Any, first: str) -> dict[str, bool]:
     }
 
 
-def check_figures(week: Any, found: Exports) -> dict[str, bool]:
+def check_figures(week: Record) -> dict[str, bool]:
     """Figures of the pages beside those of the exported files."""
     told: dict[str, bool] = {}
-    with week.process.client(week.keys["Ann"]) as client:
-        for name in week.names:
-            page = client.get(f"/models/{name}").text
-            live = ModelFolder(week.models).load(name)
-            decided = found["log"][name][found["log"][name]["kind"] == "decision"]
-            n_accepted = int((decided["accepted"] == "True").sum())
-            told[f"{name}: accepted"] = f"{n_accepted:,} of {len(decided):,}" in page
-            own = found["cases"][name]
-            own = own[(own["state"] == "settled") & (own["label"] != "") & (own["digest"] == live.digest)]
-            for purpose in ("drawn", "refused"):
-                some = own[own["purpose"] == purpose]
-                k, n = int((some["label"] == some["model_label"]).sum()), len(some)
-                if n:
-                    low, high = binomtest(k, n).proportion_ci(0.95)
-                    text = f"{low:.1%} to {high:.1%} with 95% confidence; {k:,} of {n:,}"
-                    told[f"{name}: right among {purpose}"] = text in page
-            told |= _certificate(week, name, live, found, page)
+    for name, page in week.pages.items():
+        live = ModelFolder(week.models).load(name)
+        decided = week.found["log"][name][week.found["log"][name]["kind"] == "decision"]
+        n_accepted = int((decided["accepted"] == "True").sum())
+        told[f"{name}: accepted"] = f"{n_accepted:,} of {len(decided):,}" in page
+        own = week.found["cases"][name]
+        own = own[(own["state"] == "settled") & (own["label"] != "") & (own["digest"] == live.digest)]
+        for purpose in ("drawn", "refused"):
+            some = own[own["purpose"] == purpose]
+            k, n = int((some["label"] == some["model_label"]).sum()), len(some)
+            if n:
+                low, high = binomtest(k, n).proportion_ci(0.95)
+                text = f"{low:.1%} to {high:.1%} with 95% confidence; {k:,} of {n:,}"
+                told[f"{name}: right among {purpose}"] = text in page
+        told |= _certificate(week, name, live)
     return told
 
 
-def _certificate(week: Any, name: str, live: Any, found: Exports, page: str) -> dict[str, bool]:
-    """Whether the certificate counts exactly the answers that were given blind and final, by band of trust."""
-    with week.engine.connect() as connection:
-        own = certificate(connection, live)
+def _certificate(week: Record, name: str, live: Any) -> dict[str, bool]:
+    """Whether desk, page and library have the same certificate, to the last bit."""
+    own, page, log = week.certificates[name], week.pages[name], week.found["log"][name]
     if own is None:
         return {f"{name}: certificate": "Nothing was drawn for a certificate yet" in page}
-    log = found["log"][name].set_index("id")
-    drawn = found["cases"][name]
-    drawn = drawn[(drawn["purpose"] == "drawn") & (drawn["digest"] == live.digest) & (drawn["is_counted"] == "True")]
-    trust = np.array([orjson.loads(log.loc[one, "private"])["trust"] for one in drawn["id"]])
-    is_wrong = ((drawn["evidence"] != "answer") | (drawn["evidence_label"] != drawn["model_label"])).to_numpy()
-    least = np.array([band.least_trust for band in own.bands])
-    band = np.array([int(np.argmax(one >= least)) for one in trust], dtype=int)
-    n_waiting = own.n_waiting
-    counts = [(int((band == h).sum()), int(is_wrong[band == h].sum())) for h in range(len(least))]
-    is_equal = sum(n for n, _ in counts) == own.n_labels + n_waiting
-    if n_waiting == 0:
-        is_equal &= counts == [(one.n_labels, one.n_errors) for one in own.bands]
-    verdict = "Nothing is certified yet" if not own.is_certified else f"trust of at least {own.threshold:.4g}"
-    return {f"{name}: certificate": bool(is_equal and verdict in page)}
+    is_own = log["context"].isin(week.contexts[name])
+    accepted = log[(log["kind"] == "decision") & (log["accepted"] == "True") & is_own]
+    table = pd.DataFrame([orjson.loads(text)["row"] for text in accepted["private"]])
+    given = {key: week.settings[f"certificate_{setting}"] for key, setting in CERTIFICATE.items()}
+    again = recomputed(live, table, week.found["cases"][name], **given)
+    verdict = "Nothing is certified yet" if not again.is_certified else f"trust of at least {again.threshold:.4g}"
+    n, n_errors = f"{again.n_labels:,}", f"{again.n_errors:,}"
+    counts = f"It counts {n} answers given blind and final, in the order of their draw; {n_errors}"
+    return {
+        f"{name}: certificate, by the library": again == own,
+        f"{name}: certificate, on the page": verdict in page and counts in page,
+    }
 
 
-def check_cases(week: Any, found: Exports) -> dict[str, Any]:
+def check_cases(found: Exports) -> dict[str, Any]:
     """Every refused decision is answered or waits, and nobody answered who was not asked."""
     told: dict[str, Any] = {"refused": 0, "neither answered nor waiting": 0, "answered by someone not asked": 0}
-    for name in week.names:
+    for name in found["log"]:
         decided = found["log"][name]
         decided = decided[(decided["kind"] == "decision") & (decided["accepted"] == "False")]
         own = found["cases"][name].set_index("id")
@@ -119,3 +181,14 @@ def check_cases(week: Any, found: Exports) -> dict[str, Any]:
         doubled = given.duplicated(["case_id", "reader"]).sum()
         told["answered by someone not asked"] += int(doubled)
     return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("record", type=Path)
+    with parser.parse_args().record.open("rb") as file:
+        print(json.dumps(summary(pickle.load(file)), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,14 @@ KINDS = ["postgresql", "sqlite"]
 _numbers = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process run all tests of the service that they share, and a process each of the other files."""
+    for item in items:
+        shares = "running" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("running" if shares else item.path.name))
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A cluster of PostgreSQL with a database that is migrated already, to be copied."""

@@ -41,6 +41,7 @@ def test_numbers_and_times_are_those_of_the_language() -> None:
     assert (english.number(8120), german_.number(8120)) == ("8,120", "8.120")
     assert (english.number(0.123456, 3), german_.number(0.123456, 3)) == ("0.123", "0,123")
     assert english.number(1234567.8) == "1,234,568"
+    assert (english.number(0.99962), german_.number(0.004567)) == ("0.9996", "0,004567")
     assert (english.percent(0.021, 1), german_.percent(0.5)) == ("2.1%", "50\xa0%")
     assert english.time(1_763_456_400_000_000).endswith("UTC")
     assert (english.age(90_000_000_000), german_.age(3_000_000)) == ("25 hours", "3 Sekunden")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import ssl
 import subprocess
@@ -27,6 +28,7 @@ from sample_models import loans, save_models
 from servers import Cluster, DeskProcess, free_port
 from sqlalchemy.engine import make_url
 
+from sepc_desk.commands.main import main
 from sepc_desk.database import engine_of
 from sepc_desk.settings import load_settings
 
@@ -58,7 +60,9 @@ def run(script: str, folder: Path, **variables: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("page", "n_told"), [("docs/tutorial.md", 2), ("README.md", 0)])
+@pytest.mark.parametrize(
+    ("page", "n_told"), [("docs/tutorial.md", 2), pytest.param("README.md", 0, marks=pytest.mark.slow)]
+)
 def test_every_step_works_from_an_empty_folder(page: str, n_told: int, tmp_path: Path) -> None:
     lines = [
         f"python3 - <<'CODE'\n{code}CODE" if language == "python" else code
@@ -90,14 +94,23 @@ def test_keys_are_made_as_the_pages_say(new_database, tmp_path: Path) -> None:
     assert (tmp_path / "desk.key").read_text().startswith("sepc_")
 
 
-def test_reviewers_and_owners_are_helped_as_the_pages_say(new_database, tmp_path: Path) -> None:
+def test_reviewers_and_owners_are_helped_as_the_pages_say(
+    new_database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     save_models(tmp_path / "models", ["loans"])
     table, labels = loans(200, seed=7)
     for name in ("known.csv", "judged.csv"):
         table.assign(status=labels).to_csv(tmp_path / name, index=False)
     (tmp_path / "plan.toml").write_text(PLAN.format(draw=200, margin=0.02))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEPC_DESK_DATABASE", new_database("sqlite"))
     scripts = [code for page in ("docs/review.md", "docs/owner.md") for _, code in blocks(page, "sh")]
-    said = run("\n".join(scripts), tmp_path, SEPC_DESK_DATABASE=new_database("sqlite"))
+    # In this process, since each new one takes seconds to import what it needs.
+    for line in "".join(scripts).splitlines():
+        name, *arguments = shlex.split(line)
+        assert name == "sepc-desk"
+        assert main(arguments) == 0, line
+    said = capsys.readouterr().out
     assert "200 cases of loans are planted." in said
     assert "loans is judged by Repairs of the square on 200 rows." in said
     assert (tmp_path / "loans.html").read_text().startswith("<!doctype html>")

@@ -4,13 +4,16 @@ import contextlib
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import orjson
+import pandas as pd
 import pytest
 from filling import fill
+from redrawing import recomputed
 from review_cases import ANN, BEN, EVE, Desk
 from sqlalchemy import Engine, select, update
 
@@ -19,6 +22,7 @@ from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase, erase_until
 from sepc_desk.errors import RequestError
+from sepc_desk.exporting import export
 from sepc_desk.reviewing.answering import Given, answer, undo, undoable
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.reviewing.enrolling import enrol
@@ -250,6 +254,42 @@ def test_certificates_count_final_answers_and_everything_else_as_errors(desk: De
     assert evidence == {Evidence.CANNOT_SAY: 1, Evidence.LOST: 1, Evidence.ANSWER: n - 2}
     assert (found.n_labels, found.n_errors, found.n_waiting) == (n, 3, 0)
     assert desk.case(lost).label == desk.case(lost).model_label
+
+
+def test_a_certificate_is_computed_again_from_exports(new_database, model_folder: Path, tmp_path: Path) -> None:
+    engine = engine_of(load_settings({}, database=new_database("sqlite")))
+    settings = replace(ONE_READER, certificate_share=0.5, certificate_risk=0.2, lease_seconds=40, undo_seconds=5)
+    desk = Desk(engine, model_folder, settings)
+    rng = Random(1)
+    for _ in range(3):
+        desk.decide(700)
+        desk.leave_only(Purpose.DRAWN)
+        # Some answers are given before the next draw and some after it, in any order; some cases are lost.
+        for _ in range(25):
+            for reader in (ANN, BEN, EVE, Reader("person:joe")):
+                taken = desk.take(reader)
+                if taken is not None and rng.random() < 0.95:
+                    said = orjson.loads(desk.case(taken.case_id).model_label)
+                    desk.answer(reader, taken, said if rng.random() < 0.95 else "late")
+            desk.later(rng.uniform(0, 8))
+    day = datetime.fromtimestamp(desk.at / 1e6, UTC).date()
+    files = [export(engine, "cases", "csv", "loans", day - timedelta(days=days)).path for days in (1, 0)]
+    exported = pd.concat([pd.read_csv(file, dtype=str, keep_default_na=False) for file in files], ignore_index=True)
+    with engine.connect() as connection:
+        own = certificate(connection, desk.model)
+        accepted = select(entries.c.private).where(entries.c.accepted.is_(True)).order_by(entries.c.place)
+        rows = [orjson.loads(text)["row"] for text in connection.execute(accepted).scalars()]
+    assert own is not None
+    assert own.n_labels > 200
+    assert own.n_waiting > 0
+    given = {"block": 300, "share": settings.certificate_share, "max_risk": settings.certificate_risk}
+    assert recomputed(desk.model, pd.DataFrame(rows), exported, **given) == own
+    counted = exported.index[(exported["evidence"] == "answer") & (exported["is_counted"] == "True")]
+    exported.loc[counted[0], "evidence"] = "lost"
+    assert recomputed(desk.model, pd.DataFrame(rows), exported, **given) != own
+    for file in files:
+        file.unlink()
+    engine.dispose()
 
 
 def test_planted_cases_stay_out_of_log_certificate_and_queue(desk: Desk) -> None:

@@ -114,6 +114,19 @@ def test_partitions_that_are_empty_or_of_one_class_only(client, rows):
     assert_same_model(classifier().fit(table, "target"), on_blocks(X, y, [len(part) for part in parts]))
 
 
+def test_standalone_and_monotone_features(client, rows):
+    X, y = rows
+    options = {"fit_rows": 500, "random_state": 0, "monotone": {0: "up"}, "features_alone": [2]}
+    fitted = classifier(**options).fit(da.from_array(X, (1500, D)), da.from_array(y, 1500))
+    assert_same_model(fitted, on_blocks(X, y, (1500, 1500, 1000), **options))
+    assert fitted.model_.centers.shape[1] == 1
+    lower, higher = (fitted.predict_proba(da.from_array(X + [by, 0, 0], (900, D))) for by in (0.0, 0.7))
+    gain = dask.compute(higher[:, 1] - lower[:, 1])[0]
+    assert gain.max() > 0.01
+    assert gain.min() >= -1e-12
+    np.testing.assert_array_equal(lower.compute(), fitted.predict_proba(X))
+
+
 def test_fit_rows_draws_the_same_sample(client, rows):
     X, y = rows
     options = {"fit_rows": 1200, "random_state": 1}

@@ -12,7 +12,7 @@ from sepc import SelectiveClassifier, SEPClassifier
 from sepc.plot import WeightsDisplay
 from sepc.plot.palette import look
 
-colors = package_or_skip("matplotlib.colors")
+colors, pd = package_or_skip("matplotlib.colors"), package_or_skip("pandas")
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +138,30 @@ def test_wrappers_are_looked_into_and_what_has_no_weights_is_refused(wdbc):
         WeightsDisplay.from_estimator(classifier, X, max_features=0)
     with pytest.raises(ValueError, match="did you mean one of 'worst area'"):
         WeightsDisplay.from_estimator(classifier, X, ["worst aria"])
+
+
+@pytest.mark.parametrize(("label", "words"), [("good", "(monotone: only rises)"), ("bad", "(monotone: only falls)")])
+def test_monotone_curves_say_in_which_direction_they_go(label, words):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    y = np.where(X[:, 0] + rng.logistic(size=200) > 0.0, "good", "bad")
+    model = SEPClassifier(monotone={0: "up"}, monotone_for="good", max_ellipsoids=3).fit(X, y)
+    display = WeightsDisplay.from_estimator(model, X, label=label)
+    texts = {curve.name: ax.get_xlabel() for curve, ax in zip(display.curves, display.axes_, strict=True)}
+    assert texts["x0"] == f"x0\n{words}"
+    assert all("monotone" not in text for name, text in texts.items() if name != "x0")
+    terms = next(curve.term for curve in display.curves if curve.name == "x0")
+    assert (np.diff(terms) * (1 if label == "good" else -1) >= 0.0).all()
+
+
+def test_long_names_of_categories_do_not_cover_each_other():
+    rng = np.random.default_rng(0)
+    jobs = ["Machine-operator", "Executive", "Handlers-cleaners", "Sales", "Transport-moving"]
+    X = pd.DataFrame({"job": rng.choice(jobs, 300), "age": rng.uniform(20, 60, 300)})
+    y = np.isin(X["job"], jobs[:2]) ^ (rng.random(300) < 0.2)
+    display = WeightsDisplay.from_estimator(SEPClassifier(max_ellipsoids=3).fit(X, y), X)
+    ax = next(ax for curve, ax in zip(display.curves, display.axes_, strict=True) if curve.name == "job")
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert len(boxes) == 5
+    assert not any(one.overlaps(two) for one, two in zip(boxes, boxes[1:], strict=False))

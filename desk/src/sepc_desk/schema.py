@@ -87,6 +87,10 @@ cases = Table(
     Column("evidence", Text),
     Column("evidence_label", Text),
     Column("is_counted", Boolean, nullable=False),
+    # Its place in the order of the `Review`, and the number of the newest `Review` when it was counted: with them,
+    # anyone can compute the certificate again from the exports.
+    Column("draw_order", Integer),
+    Column("counted_after", Integer),
 )
 Index("ix_cases_model", cases.c.model, cases.c.state)
 Index(

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError, solve
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels._columns import Floats
-from sepc.kernels._directions import Curvature, Directions, remove_common
+from sepc.kernels._directions import MAX_ITERATIONS, Curvature, Directions
+from sepc.kernels._factors import remove_common
 
 # Exchanges of coefficients between zero and free in one direction, and how many of them in a row may leave as many on
 # the wrong side as before; then only one is exchanged at a time.
@@ -75,6 +77,16 @@ class _Free:
 
     signed: Signed
     is_fixed: BoolArray
+
+    @property
+    def is_signed(self) -> BoolArray:
+        """Which columns may be fixed."""
+        return self.signed.is_signed
+
+    @property
+    def along(self) -> FloatArray:
+        """The direction of the coefficients of signed columns."""
+        return self.signed.along
 
     def project(self, coefficients: Floats) -> Floats:
         """The nearest such coefficients."""
@@ -139,13 +151,13 @@ class _Model:
 def _minimum_of_model(model: _Model) -> FloatArray | None:
     """The minimum of the second-order model within the bounds, or a point near it if exchanges do not settle."""
     signed, unsure = model.signed, UNSURE_SINGLE if model.inner.dtype is np.float32 else UNSURE_DOUBLE
-    is_fixed = signed.is_signed & (signed.sizes(model.coefficients) <= 0.0) & (signed.slopes(model.gradient) > 0.0)
+    is_fixed = _likely_fixed(model)
     n_fewest, chances = len(is_fixed) + 1, CHANCES
     near = model.coefficients
     for _ in range(MOST_EXCHANGES):
         target = model.minimum(is_fixed, near)
-        if target is None:
-            return None
+        if target is None or model.inner.n_last == MAX_ITERATIONS:
+            return None  # signs of what is not solved for mean little
         sizes, pull = signed.sizes(target), signed.slopes(model.slopes(target))
         is_below = ~is_fixed & (sizes < -unsure * np.abs(sizes).max(initial=0.0))
         is_pulled = is_fixed & (pull < -unsure * np.abs(pull).max(initial=0.0))
@@ -163,6 +175,34 @@ def _minimum_of_model(model: _Model) -> FloatArray | None:
     else:
         return None
     return signed.within(target)
+
+
+def _likely_fixed(model: _Model) -> BoolArray:
+    """Which coefficients are zero at the minimum of the model, as far as its factor tells.
+
+    With the factor, all columns without a sign are eliminated at once, and exchanges among the others cost little.
+    """
+    signed = model.signed
+    is_fixed = signed.is_signed & (signed.sizes(model.coefficients) <= 0.0) & (signed.slopes(model.gradient) > 0.0)
+    border = model.inner.border(model.curvature, model.gradient, _Free(signed, is_fixed))
+    if border is None:
+        return is_fixed
+    signs = signed.signs[border.columns]
+    matrix = border.matrix * np.outer(signs, signs)
+    sides = matrix @ signed.sizes(model.coefficients)[border.columns] + signs * border.pulls
+    is_zero = is_fixed[border.columns]
+    for _ in range(MOST_EXCHANGES):
+        free, sizes = np.flatnonzero(~is_zero), np.zeros(len(sides))
+        try:
+            sizes[free] = solve(matrix[np.ix_(free, free)], sides[free], assume_a="pos", check_finite=False)
+        except LinAlgError:
+            return is_fixed
+        is_wrong = np.where(is_zero, matrix @ sizes < sides, sizes < 0.0)
+        if not is_wrong.any():
+            break
+        is_zero = is_zero ^ is_wrong
+    is_fixed[border.columns] = is_zero
+    return is_fixed
 
 
 def _up_to_the_first_bound(model: _Model) -> FloatArray | None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
-from scipy.linalg.blas import dtrsv, strsv
+from scipy.linalg import LinAlgError
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.kernels._columns import Columns, Floats, Indices
+from sepc.kernels._factors import BorderedFactor, Factor, remove_common
 
 # A factor is recomputed if the last direction took more iterations than this, about what a factor costs (5 to 20
 # iterations, for 250 to 1,300 columns and 1 to 26 classes), and scores have moved so far that the curvature changed.
 PATIENCE, MOVED = 8, 0.3
-# A factor is kept as long as no more than this many other columns are fixed: each costs about an iteration.
-OTHERS = 15
 # Rows that a factor for one of several scores may leave out: those of least curvature, up to this share of the total,
 # and as long as the trace of what they would add is at most this many times the penalty. Half to three quarters of the
 # rows can go, at the cost of one more iteration in 14.
@@ -65,33 +63,42 @@ class Linear:
         array = self.columns.to_array()
         return array @ array.T
 
-    def gram_without(self, is_fixed: BoolArray | None) -> FloatArray:
-        """The Gram matrix of the rows, without the columns that are fixed."""
-        if is_fixed is None or not is_fixed.any():
-            return self.gram
-        left_out = self.columns.to_array()[:, is_fixed]
-        return np.asarray(self.gram - left_out @ left_out.T)
-
 
 class Subspace(Protocol):
     """A linear space of coefficients."""
 
     @property
+    def is_signed(self) -> BoolArray:
+        """Which columns may have no coefficients."""
+
+    @property
     def is_fixed(self) -> BoolArray:
-        """Which columns have no coefficients."""
+        """Which of them have none."""
+
+    @property
+    def along(self) -> FloatArray:
+        """A number for each score: the coefficients of such a column are a multiple of it."""
 
     def project(self, coefficients: Floats) -> Floats:
         """The nearest coefficients in it."""
 
 
+class Border(NamedTuple):
+    """A quadratic problem in the sizes of some columns, all others eliminated: its matrix, and the pull on each."""
+
+    columns: Indices
+    matrix: FloatArray
+    pulls: FloatArray
+
+
 class Directions:
     """Descent directions, by conjugate gradients with a preconditioner that is reused while it is good enough."""
 
-    def __init__(self, linear: Linear, dtype: type, others: int = OTHERS) -> None:
-        self.linear, self.dtype, self.others = linear, dtype, others
+    def __init__(self, linear: Linear, dtype: type) -> None:
+        self.linear, self.dtype = linear, dtype
         self.columns = linear.columns.astype(dtype)
         self.penalty: Floats = linear.penalty.astype(dtype, copy=False)
-        self.factor: _Factor | None = None
+        self.factor: Factor | BorderedFactor | None = None
         self.moved, self.n_last, self.unsolved = 0.0, 0, 1.0
         self.tightest = TIGHTEST_SINGLE if dtype is np.float32 else TIGHTEST_DOUBLE
 
@@ -127,26 +134,40 @@ class Directions:
     ) -> FloatArray | None:
         """The Newton direction in a subspace that holds the gradient, solved for at least to the share `loosest`."""
         unit = float(np.abs(gradient).max())
-        if not self._has_factor(curvature, within.is_fixed) or unit == 0.0:
+        if not self._has_factor(curvature, within) or unit == 0.0:
             return None
         residual: Floats = (-gradient / unit).astype(self.dtype)
         solution = self._solve(curvature, residual, unit, tol, within, loosest)
         return None if solution is None else np.asarray(solution.astype(np.float64) * unit)
 
-    def _has_factor(self, curvature: Curvature, is_fixed: BoolArray | None = None) -> bool:
+    def border(self, curvature: Curvature, gradient: FloatArray, within: Subspace) -> Border | None:
+        """The problem of the columns that may be fixed, as the factor sees it; None if there is no factor."""
+        unit = float(np.abs(gradient).max())
+        if not self._has_factor(curvature, within) or not isinstance(self.factor, BorderedFactor) or unit == 0.0:
+            return None
+        pulls = unit * self.factor.pulls((-gradient / unit).astype(self.dtype)).astype(np.float64)
+        return Border(self.factor.border, self.factor.schur.astype(np.float64), pulls)
+
+    def _has_factor(self, curvature: Curvature, within: Subspace | None = None) -> bool:
         """Make a factor, or a better one, if it is time to; whether there is one."""
         try:
             if self.factor is None:
-                self.factor = _Factor(self, curvature.rows.mean(axis=0, keepdims=True), is_fixed)
+                self.factor = self._factor(curvature.rows.mean(axis=0, keepdims=True), within)
             elif self.n_last > PATIENCE and self.moved > MOVED:
-                self.factor, self.moved = _Factor(self, curvature.rows, is_fixed), 0.0
-            elif is_fixed is not None:
-                n_allowed = 0 if self.n_last > PATIENCE else self.others
-                if self.factor.n_others(is_fixed) > n_allowed:
-                    self.factor.fix(is_fixed)
+                self.factor, self.moved = self._factor(curvature.rows, within), 0.0
+            if isinstance(self.factor, BorderedFactor) and within is not None:
+                self.factor.fix(within.is_fixed)
         except LinAlgError:
             return False
         return True
+
+    def _factor(self, rows: Floats, within: Subspace | None) -> Factor | BorderedFactor:
+        chosen = [self.heaviest(weights) if len(rows) > 1 else (np.arange(len(weights)), 1) for weights in rows]
+        parts = [part for part, _ in chosen]
+        weights = [every * weights[part] for (part, every), weights in zip(chosen, rows, strict=True)]
+        if within is None:
+            return Factor(self.linear, self.columns, self.penalty, parts, weights)
+        return BorderedFactor(self.linear, self.columns, self.penalty, parts, weights, within.is_signed, within.along)
 
     def _solve(
         self,
@@ -158,10 +179,9 @@ class Directions:
         loosest: float = LOOSEST,
     ) -> Floats | None:
         """Preconditioned conjugate gradients; the residual is in units of `unit`."""
-        assert self.factor is not None
         solution = np.zeros_like(residual)
         moves: Floats = np.zeros((len(residual), self.columns.shape[0]), self.dtype)
-        towards = guess = self.factor.solve(residual, within)
+        towards = guess = self._guess(residual, within)
         left = first = float(np.vdot(residual, guess))
         for self.n_last in range(1, MAX_ITERATIONS + 1):
             move = self.columns.scores(towards)
@@ -175,7 +195,7 @@ class Directions:
             solution += length * towards
             moves += length * move
             residual = residual - length * product
-            guess = self.factor.solve(residual, within)
+            guess = self._guess(residual, within)
             left, before = float(np.vdot(residual, guess)), left
             size = unit * float(np.abs(moves).max())
             share = loosest if size <= tol else min(loosest, max(self.tightest, size))
@@ -185,88 +205,8 @@ class Directions:
             towards = guess + self.dtype(left / before) * towards
         return solution
 
-
-class _Factor:
-    """Cholesky factors of the second derivative's blocks, one for each score, or one for all of them at first.
-
-    With more columns than rows, these are factors of products of rows, by Woodbury's identity. Columns that are fixed
-    are left out; the products are kept then, since other columns may be fixed next.
-    """
-
-    def __init__(self, inner: Directions, rows: Floats, is_fixed: BoolArray | None = None) -> None:
-        self.inner = inner
-        chosen = [inner.heaviest(weights) if len(rows) > 1 else (np.arange(len(weights)), 1) for weights in rows]
-        self.parts = [part for part, _ in chosen]
-        self.weights = [every * weights[part] for (part, every), weights in zip(chosen, rows, strict=True)]
-        self.rows, self.is_fixed = rows, is_fixed
-        self.products: list[Floats] = []
-        if is_fixed is not None and not inner.linear.is_wide:
-            self.products = [inner.columns.gram(*pair) for pair in zip(self.parts, self.weights, strict=True)]
-        self._factor()
-
-    def n_others(self, is_fixed: BoolArray) -> int:
-        """How many columns are fixed that were not, or the other way round."""
-        return len(is_fixed) if self.is_fixed is None else int((is_fixed != self.is_fixed).sum())
-
-    def fix(self, is_fixed: BoolArray) -> None:
-        """Leave out other columns than before."""
-        self.is_fixed = is_fixed
-        self._factor()
-
-    def _factor(self) -> None:
-        build = self._of_rows if self.inner.linear.is_wide else self._of_columns
-        self.factors = [build(i, *pair) for i, pair in enumerate(zip(self.parts, self.weights, strict=True))]
-
-    def _of_columns(self, i: int, part: Indices, weights: Floats) -> Floats:
-        if self.is_fixed is None:
-            return _cholesky(self.inner.columns.gram(part, weights), self.inner.penalty)
-        products = self.products[i].copy()
-        products[self.is_fixed] = 0.0
-        products[:, self.is_fixed] = 0.0
-        return _cholesky(products, self.inner.penalty)
-
-    def _of_rows(self, _: int, part: Indices, weights: Floats) -> Floats:
-        roots = np.sqrt(weights)
-        return _cholesky(
-            self.inner.linear.gram_without(self.is_fixed)[np.ix_(part, part)] * roots * roots[:, None], 1.0
-        )
-
-    def solve(self, residual: Floats, within: Subspace | None = None) -> Floats:
-        solution = remove_common(self._by_rows(residual) if self.inner.linear.is_wide else self._each(list(residual)))
+    def _guess(self, residual: Floats, within: Subspace | None) -> Floats:
+        """The solution for a residual by the factor."""
+        assert self.factor is not None
+        solution = remove_common(self.factor.solve(residual))
         return solution if within is None else within.project(solution)
-
-    def _each(self, sides: list[Floats]) -> Floats:
-        factors = self.factors * len(sides) if len(self.factors) == 1 else self.factors
-        return np.stack([_solve(factor, side) for factor, side in zip(factors, sides, strict=True)])
-
-    def _by_rows(self, residual: Floats) -> Floats:
-        moves = self.inner.columns.scores(self._without_fixed(residual))
-        back = np.zeros_like(moves)
-        for k, move in enumerate(moves):
-            which = min(k, len(self.factors) - 1)
-            part = self.parts[which]
-            roots = np.sqrt(self.rows[which, part])
-            back[k, part] = roots * _solve(self.factors[which], roots * move[part])
-        solution: Floats = residual - self._without_fixed(self.inner.columns.sums(back))
-        return solution
-
-    def _without_fixed(self, coefficients: Floats) -> Floats:
-        return coefficients if self.is_fixed is None else np.where(self.is_fixed, 0.0, coefficients)
-
-
-def remove_common(directions: Floats) -> Floats:
-    """Subtract the part common to all scores: it changes no probability, and its rounding must not grow."""
-    return directions - directions.mean(axis=0) if len(directions) > 1 else directions
-
-
-def _cholesky(products: Floats, diagonal: Floats | float) -> Floats:
-    """The lower Cholesky factor, in the memory order that makes solving seven times as fast as `cho_solve`."""
-    products.flat[:: len(products) + 1] += diagonal
-    factor: Floats = cholesky(products.T, lower=True, overwrite_a=True, check_finite=False)
-    return factor
-
-
-def _solve(factor: Floats, side: Floats) -> Floats:
-    solve = strsv if factor.dtype == np.float32 else dtrsv
-    solution: Floats = solve(factor, solve(factor, side, lower=1), lower=1, trans=1)
-    return solution

@@ -10,7 +10,8 @@ import numpy as np
 
 from sepc._typing import FloatArray
 from sepc.kernels._bounded import Signed, bounded_target
-from sepc.kernels._directions import Curvature, Directions, Linear, remove_common
+from sepc.kernels._directions import Curvature, Directions, Linear
+from sepc.kernels._factors import remove_common
 
 # Steps that move no score by more than this are taken without a line search: the curvature along them changes by less
 # than a factor of exp(0.2).
@@ -95,10 +96,9 @@ def minimise(
         else:
             stuck = True
         if stuck and next_step > tol:
-            if inner.dtype is np.float64 and (signed is None or inner.others == 0):
+            if inner.dtype is np.float64:
                 break
-            others = inner.others if signed is None or inner.dtype is np.float32 else 0
-            inner, last_step, next_step = Directions(linear, np.float64, others), math.inf, math.inf
+            inner, last_step, next_step = Directions(linear, np.float64), math.inf, math.inf
     return Minimum(coefficients, scores, n_rounds, next_step)
 
 

@@ -83,13 +83,11 @@ class Proofs(ShownAsCard, Sequence[Proof]):
             return
         label = shown(proved[0].label)
         yield (
-            f"So the probability of {label} never goes the other way, near training rows or far from them: how far a "
-            f"row lies from them does not depend on such a feature. Computed probabilities follow this to {ROUNDING:g}."
+            f"So when such a feature changes in favour of {label} and nothing else changes, the probability of {label} "
+            f"never falls, near training rows or far from them: how far a row lies from them does not depend on such a "
+            f"feature. Computed probabilities follow this to {ROUNDING:g}."
         )
-        yield (
-            f"A row labelled {label} keeps this label, and stays accepted if it was, when such a feature changes in "
-            f"favour of {label} and nothing else changes."
-        )
+        yield f"A row labelled {label} then keeps this label, and stays accepted if it was."
         yield "All this holds where other values are missing, too: they are imputed without regard to such a feature."
         yield (
             f"Where such a feature is missing itself, it is imputed, and the probability of {label} lies between those "

@@ -30,6 +30,10 @@ FOOT = 0.17
 DENSITY = "0.45"
 # With fewer ellipsoids than this, the rest of the panel stays empty, so that bars are not huge.
 FEWEST_BARS = 7
+# Names of categories stand upright, so that none covers the next, if together they have more letters than this.
+LETTERS_ALONG = 20
+# The longest names of categories, along the axis and upright.
+LONGEST_ALONG, LONGEST_UPRIGHT = 12, 20
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +44,8 @@ class WeightsDisplay(ShownOnOneLine):
     against the other class or, with more classes, against their average; the terms of a row add up. Positive terms
     favour the class, negative ones count against it. All curves share one scale; a feature with few distinct values
     has bars instead. The histogram at the foot shows where rows lie: a curve means little where there are none. The
-    title says how many features matter, if some have no weight.
+    title says how many features matter, if some have no weight. Below the name of a monotone feature it says whether
+    its curve only rises or only falls, as long as that is proved.
 
     A bar in the last panel shows what lying in an ellipsoid adds, in the colour of the ellipsoid's class; the thin line
     covers the terms of 90 % of the rows, inside or not. Isolated rows have terms too, which are not drawn.
@@ -132,7 +137,8 @@ class WeightsDisplay(ShownOnOneLine):
             self._draw_curve(axes, curve)
             axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
             axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
-            axes.set_xlabel(for_matplotlib(curve.name, 30))
+            proved = f"\n(monotone: {curve.proved})" if curve.proved else ""
+            axes.set_xlabel(f"{for_matplotlib(curve.name, 30)}{proved}")
             if first:
                 label = for_matplotlib(self._label, 14)
                 axes.set_ylabel(f"log-odds of {label}\nagainst {self._against}", fontsize="small")
@@ -173,8 +179,11 @@ class WeightsDisplay(ShownOnOneLine):
             colours = [colour if term > 0.0 else other for term in curve.term]
             ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
             step = 1 + (len(at) - 1) // 8
-            texts = [for_matplotlib(name, 12) for name in curve.categories] or [f"{value:.6g}" for value in curve.x]
-            ax.set_xticks(at[::step], texts[::step])
+            names = curve.categories[::step]
+            is_long = len("".join(names)) > LETTERS_ALONG
+            longest = LONGEST_UPRIGHT if is_long else LONGEST_ALONG
+            texts = [for_matplotlib(name, longest) for name in names] or [f"{value:.6g}" for value in curve.x[::step]]
+            ax.set_xticks(at[::step], texts, rotation=90 if is_long else 0, fontsize="small" if is_long else None)
             ax.set_xlim(-0.6, len(at) - 0.4)
         else:
             ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=colour, alpha=FILLED, linewidth=0.0)

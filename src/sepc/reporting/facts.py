@@ -32,6 +32,10 @@ def facts_of(estimator: Any) -> Facts:
         facts["ellipsoids"] = f"{len(estimator.ellipsoids_):,}"
     if hasattr(estimator, "regions_"):
         facts["regions"] = f"{estimator.regions_.model.table.n_regions:,}"
+    alone = getattr(getattr(estimator, "model_", None), "alone", None)
+    if alone is not None:
+        named = ", ".join(str(estimator.model_.feature_names[j]) for j in alone.features.tolist())
+        facts["standalone features"] = f"{named} (in no ellipsoid or region)"
     edits = {f"edit {i}": str(edit) for i, edit in enumerate(edits_in(estimator))}
     return tuple({**facts, **_of_wrapper(estimator), **edits}.items())
 

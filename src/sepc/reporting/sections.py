@@ -92,8 +92,9 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         f"the odds, 2.3 multiplies them by ten, and negative terms count against {label}.{which}"
     )
     curves = (
-        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms vary most over the held-out rows, "
-        "on one scale. The histogram at the foot shows where these rows lie; a curve means little where there are none."
+        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms vary most over the held-out rows"
+        f"{_and_monotone(weights)}, on one scale. The histogram at the foot shows where these rows lie; a curve means "
+        "little where there are none."
     )
     figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
     whose = None
@@ -106,6 +107,10 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         _by_class(weights),
         None if weights.disagreement is None else tag("p", weights.disagreement.summary()),
     ]
+
+
+def _and_monotone(weights: WhatCounts) -> str:
+    return " or that are monotone" if any(curve.proved for curve in weights.curves) else ""
 
 
 def _by_class(weights: WhatCounts) -> Markup | None:

@@ -229,7 +229,7 @@ def _weights(weights: WhatCounts | None) -> Iterator[str]:
     for curve in weights.curves:
         least, most = (choose(range(len(curve.x)), key=curve.term.__getitem__) for choose in (min, max))
         ends = [cell for i in (least, most) for cell in (f"{curve.term[i]:+.2f}", curve.value(i))]
-        rows.append([curve.name, f"{curve.spread:.2f}", *ends])
+        rows.append([f"{curve.name} ({curve.proved})" if curve.proved else curve.name, f"{curve.spread:.2f}", *ends])
     yield from _table(["feature", "spread", "lowest", "at", "highest", "at"], rows, text=(0,))
     yield from _more(weights.n_features - len(rows), "features")
     if weights.disagreement is not None:

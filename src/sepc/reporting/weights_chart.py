@@ -37,7 +37,10 @@ def _curve(i: int, curve: FeatureCurve, weights: WhatCounts, low: float, high: f
         texts = texts or [tick_text(value, False) for value in curve.x]
         most = FEW_WRITTEN if curve.categories else MOST_WRITTEN
         written = [(k, texts[k]) for k in range(0, n, 1 + (n - 1) // most)]
-    axes = plot.axes(short(curve.name, LONGEST_AXIS), "log-odds", x_ticks=written, y_least=low, about=4)
+    proved = f" ({curve.proved})" if curve.proved else ""
+    axes = plot.axes(
+        f"{short(curve.name, LONGEST_AXIS - len(proved))}{proved}", "log-odds", x_ticks=written, y_least=low, about=4
+    )
     drawn = _bars(plot, curve, weights) if curve.is_discrete else _area(i, plot, curve, weights)
     zero = number(plot.y(0.0))
     line = tag("line", x1=number(plot.left), x2=number(plot.right), y1=zero, y2=zero, class_="zero")

@@ -15,7 +15,15 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term
 from sepc.reporting.partitions import named_ellipsoid
-from sepc.views.log_odds import Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
+from sepc.views.log_odds import (
+    Contrast,
+    Curve,
+    EllipsoidWeight,
+    contrast_of,
+    curves_of,
+    ellipsoid_weights,
+    spreads_of,
+)
 from sepc.views.outcomes import is_right, most_common
 from sepc.wording import name_of, percent
 
@@ -39,15 +47,15 @@ class FeatureCurve:
     edges: tuple[float, ...]
     n_rows: tuple[int, ...]
     categories: tuple[str, ...] = ()
+    proved: str = ""
 
     @classmethod
     def of(cls, curve: Curve) -> FeatureCurve:
         """A curve in plain numbers."""
         arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
         categories = tuple(map(name_of, curve.categories))
-        return cls(
-            name_of(curve.name), is_discrete=curve.is_discrete, spread=curve.spread, categories=categories, **arrays
-        )
+        others = {name: getattr(curve, name) for name in ("is_discrete", "spread", "proved")}
+        return cls(name_of(curve.name), categories=categories, **others, **arrays)
 
     def value(self, k: int, digits: int = 4) -> str:
         """The value at a vertex of the curve, or the category of a bar."""
@@ -110,7 +118,7 @@ class WhatCounts:
         Positions of `label` and `against` among the classes; -1 for the average of all others.
     classes : tuple of str
     curves : tuple of FeatureCurve
-        The features whose terms vary most over the held-out rows.
+        The features whose terms vary most over the held-out rows, and all others that are monotone.
     n_features : int
     ellipsoids : tuple of EllipsoidWeight
         Those with the largest mean absolute terms.
@@ -157,9 +165,7 @@ def what_counts(
         against=None if other is None else name_of(model.classes[other]),
         positions=(contrast.label, -1 if other is None else other),
         classes=tuple(map(name_of, model.classes)),
-        curves=tuple(
-            map(FeatureCurve.of, curves_of(model, contrast, decisions.rows, most=N_CURVES, categories=categories))
-        ),
+        curves=tuple(map(FeatureCurve.of, _curves(model, contrast, decisions.rows, categories))),
         n_features=len(model.feature_names),
         ellipsoids=ellipsoids,
         ellipsoid_names=tuple(named_ellipsoid(model, ellipsoid.number) for ellipsoid in ellipsoids),
@@ -167,6 +173,16 @@ def what_counts(
         by_class=_by_class(model, decisions.rows),
         disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
     )
+
+
+def _curves(
+    model: SEPModel, contrast: Contrast, rows: FloatArray, categories: Mapping[int, Categories]
+) -> tuple[Curve, ...]:
+    """The curves that vary most, then those of other monotone features."""
+    most = curves_of(model, contrast, rows, most=N_CURVES, categories=categories)
+    signed = [] if model.alone is None else model.alone.features[model.alone.directions != 0].tolist()
+    others = [j for j in signed if j not in {curve.feature for curve in most}]
+    return (*most, *curves_of(model, contrast, rows, others))
 
 
 def largest_terms(terms: Term) -> tuple[tuple[str, float], ...]:

@@ -12,6 +12,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.columns.categories import Categories
 from sepc.model.membership import squared_radii
+from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel, even_variance
 from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.category_bars import category_bars
@@ -71,6 +72,8 @@ class Curve(ShownOnOneLine):
     categories : tuple of str
         If the feature is categorical, the names of its values; `x` then holds their positions, and `is_discrete` is
         True.
+    proved : str
+        For a monotone feature "only rises" or "only falls", if that is proved; else empty.
     """
 
     feature: int
@@ -83,6 +86,7 @@ class Curve(ShownOnOneLine):
     n_rows: IntArray
     knots: FloatArray
     categories: tuple[str, ...] = ()
+    proved: str = ""
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,17 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
         x = shift + scale * corners
         if values is not None:
             n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
-    return Curve(j, str(model.feature_names[j]), x, term, is_discrete, spread, edges, n_rows, shift + scale * knots)
+    name, proved = str(model.feature_names[j]), _proved(model, contrast, j)
+    return Curve(j, name, x, term, is_discrete, spread, edges, n_rows, shift + scale * knots, proved=proved)
+
+
+def _proved(model: SEPModel, contrast: Contrast, j: int) -> str:
+    """Whether a curve only rises or only falls, as far as that is proved."""
+    held = [proof for proof in proofs_of(model) if proof.holds and proof.feature == model.feature_names[j]]
+    if model.alone is None or not held:
+        return ""
+    rises = (held[0].direction == "up") == (contrast.label == model.alone.towards)
+    return "only rises" if rises else "only falls"
 
 
 def _bars(model: SEPModel, contrast: Contrast, j: int, categories: Categories, rows: FloatArray | None) -> Curve:

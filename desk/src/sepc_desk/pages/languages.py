@@ -21,6 +21,8 @@ from sepc_desk.settings import LANGUAGES
 CATALOGUES = Path(__file__).parent / "locale"
 # The language of the templates themselves.
 SOURCE = "en"
+# As many decimals as a number has; by default Babel writes no more than three.
+DECIMAL = "#,##0." + 15 * "#"
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Language:
         return self.texts.gettext(text)
 
     def number(self, value: float, digits: int = 4) -> str:
-        """A number with at most this many significant digits after the leading ones."""
+        """A number with at most this many significant digits, except that whole numbers keep all of theirs."""
         shown = float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value)
-        return str(format_decimal(shown, locale=self.locale))
+        return str(format_decimal(shown, format=DECIMAL, locale=self.locale))
 
     def percent(self, share: float, digits: int = 0) -> str:
         """A share as a percentage."""

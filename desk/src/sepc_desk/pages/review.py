@@ -297,13 +297,16 @@ def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
     )
     with here.desk.engine.connect() as connection:
         found = connection.execute(some).all()
+        last = now(connection) - seconds(here.desk.settings.undo_seconds)
     return [
         {
+            "id": one.id,
             "reading": one.reading,
             "model": one.model,
             "at": one.given_at,
             "label": _label_of(one) if one.kind == AnswerKind.LABEL else None,
             "is_final": one.final_at is not None,
+            "can_undo": one.final_at is None and one.given_at > last,
             "state": one.state,
             "model_label": None
             if one.is_blind and (one.final_at is None or one.state == CaseState.OPEN)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Certificate, Plan, Review, ReviewQueue
-from sqlalchemy import Connection, Engine, Row, select, update
+from sqlalchemy import Connection, Engine, Row, func, select, update
 
 from sepc_desk.models import Model
 from sepc_desk.reviewing.states import Evidence
@@ -93,8 +93,6 @@ def count_answers(engine: Engine, model_of: Callable[[str, str], Model]) -> int:
             by_version.setdefault((own.model, own.digest), []).append(own)
         for (name, digest), some in by_version.items():
             _learn(connection, model_of(name, digest), some)
-        counted = cases.c.id.in_([own.id for own in found])
-        connection.execute(update(cases).where(counted).values(is_counted=True))
     return len(found)
 
 
@@ -109,6 +107,11 @@ def _learn(connection: Connection, model: Model, some: Sequence[Row[Any]]) -> No
         labels = [_label(own, said[own.position], model) for own in theirs]
         queue.learn(review, labels, [own.position for own in theirs], complete=False)
     connection.execute(update(review_queues).where(*is_own).values(state=queue.to_bytes()))
+    # No draw is made meanwhile, since the row of the queue is locked.
+    of_version = (cases.c.model == model.name, cases.c.digest == model.digest)
+    newest = connection.execute(select(func.max(cases.c.review)).where(*of_version)).scalar_one()
+    counted = cases.c.id.in_([own.id for own in some])
+    connection.execute(update(cases).where(counted).values(is_counted=True, counted_after=newest))
 
 
 def _label(own: Row[Any], said: Any, model: Model) -> Any:

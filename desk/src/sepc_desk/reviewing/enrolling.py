@@ -142,7 +142,12 @@ class _Enrolment:
         drawn = draw(own.state, model, rows, self.settings)
         if drawn is not None:
             chosen = zip(drawn.review.positions.tolist(), drawn.review.purpose.tolist(), strict=True)
-            self.add([(there[i], _purpose(why), {"review": drawn.review.number, "position": i}) for i, why in chosen])
+            self.add(
+                [
+                    (there[i], _purpose(why), {"review": drawn.review.number, "position": i, "draw_order": order})
+                    for order, (i, why) in enumerate(chosen)
+                ]
+            )
         state = own.state if drawn is None else drawn.state
         done = QueueRow(own.model, own.digest, state, left, after)
         is_own = (review_queues.c.model == own.model, review_queues.c.digest == own.digest)
@@ -175,6 +180,7 @@ class _Enrolment:
                     "review": more.get("review"),
                     "position": more.get("position"),
                     "is_counted": False,
+                    "draw_order": more.get("draw_order"),
                 }
             )
             looks += [

@@ -61,7 +61,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     standardize : bool, default=True
         Scale every feature by its standard deviation. Otherwise features with large values dominate the cuts.
     max_rounds : int, default=1000
-        Stop partitioning after this many rounds; the remaining rows are enclosed as they are.
+        Stop partitioning after this many rounds; the remaining rows are enclosed as they are. With standalone
+        features, there is at most one round for every 25 rows.
     max_ellipsoids : int or None, default=None
         Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
         rows, growing to 60 for 10,000 or more.

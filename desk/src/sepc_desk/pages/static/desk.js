@@ -21,6 +21,10 @@ document.addEventListener("submit", (event) => {
 });
 window.addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => delete form.dataset.sent));
 
+// What was changed to see what would follow is marked.
+document.addEventListener("input", () => document.querySelectorAll("#what-if input[name^='value:']").forEach((field) =>
+  field.classList.toggle("changed", field.value !== field.defaultValue)));
+
 // After the fields are back at the values of the case, let the outcome follow.
 document.addEventListener("reset", (event) =>
   setTimeout(() => event.target.dispatchEvent(new Event("input", { bubbles: true }))));
