@@ -54,8 +54,14 @@ class FeatureCurve:
         """A curve in plain numbers."""
         arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
         categories = tuple(map(name_of, curve.categories))
-        others = {name: getattr(curve, name) for name in ("is_discrete", "spread", "proved")}
-        return cls(name_of(curve.name), categories=categories, **others, **arrays)
+        return cls(
+            name_of(curve.name),
+            is_discrete=curve.is_discrete,
+            spread=curve.spread,
+            categories=categories,
+            proved=curve.proved,
+            **arrays,
+        )
 
     def value(self, k: int, digits: int = 4) -> str:
         """The value at a vertex of the curve, or the category of a bar."""
