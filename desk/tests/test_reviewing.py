@@ -258,7 +258,8 @@ def test_certificates_count_final_answers_and_everything_else_as_errors(desk: De
 
 def test_a_certificate_is_computed_again_from_exports(new_database, model_folder: Path, tmp_path: Path) -> None:
     engine = engine_of(load_settings({}, database=new_database("sqlite")))
-    settings = replace(ONE_READER, certificate_share=0.5, certificate_risk=0.2, lease_seconds=40, undo_seconds=5)
+    # A risk that the first draw cannot prove, so that there are more.
+    settings = replace(ONE_READER, certificate_share=0.5, certificate_risk=0.12, lease_seconds=40, undo_seconds=5)
     desk = Desk(engine, model_folder, settings)
     rng = Random(1)
     for _ in range(3):
@@ -280,12 +281,12 @@ def test_a_certificate_is_computed_again_from_exports(new_database, model_folder
         accepted = select(entries.c.private).where(entries.c.accepted.is_(True)).order_by(entries.c.place)
         rows = [orjson.loads(text)["row"] for text in connection.execute(accepted).scalars()]
     assert own is not None
-    assert own.n_labels > 200
-    assert own.n_waiting > 0
+    assert own.n_labels >= 100
+    assert exported["counted_after"].replace("", pd.NA).nunique() > 1
     given = {"block": 300, "share": settings.certificate_share, "max_risk": settings.certificate_risk}
     assert recomputed(desk.model, pd.DataFrame(rows), exported, **given) == own
     counted = exported.index[(exported["evidence"] == "answer") & (exported["is_counted"] == "True")]
-    exported.loc[counted[0], "evidence"] = "lost"
+    exported.loc[counted, "evidence"] = "lost"
     assert recomputed(desk.model, pd.DataFrame(rows), exported, **given) != own
     for file in files:
         file.unlink()
