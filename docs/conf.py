@@ -82,7 +82,7 @@ def needs_data(script: Path) -> bool:
 
 
 def scripts_to_run() -> str:
-    """A pattern of the examples to run: all, or those that need no data sets where there are none, or as asked for."""
+    """A pattern of the examples to run: those asked for, or all whose data sets are there."""
     if asked := os.environ.get("SEPC_DOCS_EXAMPLES"):
         return asked
     have_data = bool(os.environ.get("SEPC_DATA_HOME"))

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import text
@@ -21,8 +22,10 @@ from servers import Cluster  # noqa: E402
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.models import ModelFolder  # noqa: E402
+from sepc_desk.owning.watching import watch  # noqa: E402
 from sepc_desk.replaying import replay  # noqa: E402
-from sepc_desk.settings import load_settings  # noqa: E402
+from sepc_desk.reviewing.enrolling import enrol  # noqa: E402
+from sepc_desk.settings import Settings, load_settings  # noqa: E402
 from sepc_desk.verifying import verify  # noqa: E402
 
 MODEL = "wdbc"
@@ -82,6 +85,10 @@ def measured(engine, cluster: Cluster, folder: Path, group: int, n: int) -> dict
     again = time.process_time()
     assert replay(engine, ModelFolder(folder)).n_identical == n
     again = time.process_time() - again
+    later, load = time.process_time(), cache(ModelFolder(folder).load)
+    while enrol(engine, Settings(), load) + watch(engine, Settings(), load):
+        pass
+    later = time.process_time() - later
     return {
         "rows a group": group,
         "decisions": n,
@@ -93,6 +100,7 @@ def measured(engine, cluster: Cluster, folder: Path, group: int, n: int) -> dict
         "WAL, bytes": round(float(wal) / n),
         "verify, ms": round(1e3 * checked / n, 3),
         "replay, ms": round(1e3 * again / n, 3),
+        "reviews and alarms, ms": round(1e3 * later / n, 3),
     }
 
 

@@ -79,9 +79,11 @@ def _answer(recourse: Told) -> list[Sentence]:
 def _cost(recourse: Told) -> Sentence:
     """The cost of the first answer, and the proven lower bound."""
     cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
+    is_of_acceptance = bound == recourse.accepting > 0.0
     if f"{cost:.3g}" == f"{bound:.3g}":
-        return Sentence(f"This costs {deviations(cost)}, and nothing like {cases} costs less.")
-    if bound == recourse.accepting:
+        dearer = f"nothing like {cases} that is accepted" if is_of_acceptance else f"nothing like {cases}"
+        return Sentence(f"This costs {deviations(cost)}, and {dearer} costs less.")
+    if is_of_acceptance:
         return Sentence(f"This costs {deviations(cost)}; acceptance takes at least {bound:.3g}.")
     whole = f"This costs {deviations(cost)}; to be like {cases} takes at least {bound:.3g}, and acceptance the rest."
     return Sentence(whole, (Shorter(1, f"This costs {deviations(cost)}, at least {bound:.3g}."),))

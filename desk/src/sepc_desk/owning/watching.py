@@ -92,7 +92,7 @@ def _due(connection: Connection, settings: Settings, at: int) -> Sequence[Row[An
 
 @dataclass(frozen=True)
 class _Read:
-    """What a monitor has read on: rows, and the values to write if it is still where it was."""
+    """How many rows a monitor has counted, how many no longer wait, and what to write unless it has moved on."""
 
     own: Row[Any]
     n: int = 0
@@ -108,9 +108,10 @@ def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Sett
         size = settings.monitor_rows if monitor is None else LARGE_BLOCK if monitor.n_rows >= MANY else BLOCK
         if own.n_waiting < size and (monitor is None or not is_late):
             return _Read(own)
-        found = _waiting(connection, own, model, min(size, own.n_waiting))
+        wanted = min(size, own.n_waiting)
+        found = _waiting(connection, own, model, wanted)
         # Those whose values were erased before they were read no longer wait.
-        n_done = min(size, own.n_waiting) if len(found) == min(size, own.n_waiting) else own.n_waiting
+        n_done = wanted if len(found) == wanted else own.n_waiting
         since = found[-1].at if found else own.waiting_since
         m = monitors.c
         values: dict[str, Any] = {
