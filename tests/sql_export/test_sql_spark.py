@@ -56,6 +56,7 @@ def test_a_table_with_categories_dates_and_gaps(tables):
     np.testing.assert_allclose(said["trust"][~has_gaps], decided.trust[~has_gaps], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_hostile_names_change_nothing_whatever_the_parser_does_with_backslashes(tables):
     table, y = hostile_table(80)
     model = SEPClassifier(max_ellipsoids=2).fit(table, y)
