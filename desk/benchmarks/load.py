@@ -1,8 +1,9 @@
 """Requests a second of the desk beside a bare echo and MLflow's server, in one run on loopback.
 
-All servers run at once and take turns, and each gets the same rows from wrk: 32 clients with one row a request, one
-client with one row, and 4 clients with 100 rows. The desk checks a key and commits to its log before each answer.
-MLflow needs an environment that has it, named by --mlflow-python; without, it is left out. wrk comes from Debian.
+The servers run at once and take turns, once with PostgreSQL and once with SQLite, and each gets the same rows from wrk:
+32 clients with one row a request, one client with one row, and 4 clients with 100 rows. The desk checks a key and
+commits to its log before each answer. MLflow needs an environment that has it, named by --mlflow-python; without, it is
+left out. wrk comes from Debian.
 """
 
 from __future__ import annotations
@@ -117,12 +118,14 @@ def main() -> None:
         store, rows = save_models(folder / "models", [MODEL]), model(MODEL)[1]
         cluster = Cluster(shared_buffers="256MB")
         stack.callback(cluster.remove)
-        servers: dict[str, Setup] = {"echo": stack.enter_context(echo(rows, options.processes))}
-        for name, database in (("PostgreSQL", cluster.create("desk")), ("SQLite", f"sqlite:///{folder}/desk.db")):
-            servers[f"desk, {name}"] = stack.enter_context(desk(store, database, rows, options.processes))[:4]
+        others: dict[str, Setup] = {"echo": stack.enter_context(echo(rows, options.processes))}
         if options.mlflow_python:
-            servers["MLflow"] = stack.enter_context(mlflow(folder, store, rows, options.mlflow_python))
-        records = measure_in_turns(servers, folder, options.seconds, options.rounds)
+            others["MLflow"] = stack.enter_context(mlflow(folder, store, rows, options.mlflow_python))
+        records: list[dict[str, object]] = []
+        for name, database in (("PostgreSQL", cluster.create("desk")), ("SQLite", f"sqlite:///{folder}/desk.db")):
+            with desk(store, database, rows, options.processes) as (*own, _):
+                servers = {f"desk, {name}": tuple(own)} | others
+                records += measure_in_turns(servers, folder, options.seconds, options.rounds)
     for one in records:
         print(json.dumps(one), flush=True)
     if options.output:
