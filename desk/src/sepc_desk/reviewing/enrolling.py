@@ -22,14 +22,15 @@ from sepc_desk.settings import Settings
 
 LOCK = 7365706366
 PROGRESS = "log"
-BLOCK = 2_000
+# Larger blocks would keep decisions waiting longer on SQLite, which has one writer at a time.
+BLOCK = 500
 ModelOf = Callable[[str, str], Model]
 
 
 def enrol(
     engine: Engine, settings: Settings, model_of: ModelOf, at: int | None = None, rng: Random | None = None
 ) -> int:
-    """Read on in the log, at most 2,000 entries; returns how many were read. Each entry is read once.
+    """Read on in the log, at most 500 entries; returns how many were read. Each entry is read once.
 
     Parameters
     ----------
