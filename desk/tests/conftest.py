@@ -28,11 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A cluster of PostgreSQL with a database that is migrated already, to be copied.
-
-    It need not survive a crash of the machine, and saves the time of writing hundreds of copies to the disk.
-    """
-    own = Cluster(fsync="off")
+    """A cluster of PostgreSQL with a database that is migrated already, to be copied."""
+    own = Cluster()
     engine = engine_of(load_settings({}, database=own.create("migrated")))
     migrate(engine)
     engine.dispose()
