@@ -1,4 +1,4 @@
-"""Spark SQL decides as Python does; few statements, since Spark takes seconds for each."""
+"""Spark SQL decides as Python does; weekly, since Spark takes seconds for each statement."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from sepc import SEPClassifier
 
 pd = package_or_skip("pandas")
 
-pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")]
 
 
 class SparkTables:
@@ -56,7 +56,6 @@ def test_a_table_with_categories_dates_and_gaps(tables):
     np.testing.assert_allclose(said["trust"][~has_gaps], decided.trust[~has_gaps], atol=1e-9)
 
 
-@pytest.mark.slow
 def test_hostile_names_change_nothing_whatever_the_parser_does_with_backslashes(tables):
     table, y = hostile_table(80)
     model = SEPClassifier(max_ellipsoids=2).fit(table, y)
