@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sample_models import model
+from sqlalchemy import Engine
+
+from sepc_desk.chain import Chain
+from sepc_desk.entries import Entry
+from sepc_desk.models import ModelFolder
+from sepc_desk.rows import typed_row
+from sepc_desk.service.grouping import Grouper, Work
+from sepc_desk.service.metrics import Metrics
+
+
+class CountingChain(Chain):
+    """A chain that keeps how many entries it wrote at once."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.sizes: list[int] = []
+
+    def append(self, group: list[Entry]) -> list:
+        self.sizes.append(len(group))
+        return super().append(group)
+
+
+@pytest.mark.parametrize("most", [256, 4])
+def test_requests_that_are_being_read_are_in_one_group(engine: Engine, model_folder: Path, most: int) -> None:
+    live = ModelFolder(model_folder).load("loans")
+    rows = [typed_row(live.columns, row, 0) for row in model("loans")[1][:8]]
+    chain = CountingChain(engine)
+
+    async def ask_all() -> list[float]:
+        grouper = Grouper(chain, Metrics(), batch_rows=most, most_waiting=100, write_seconds=10)
+        grouper.start()
+
+        async def ask(i: int) -> float:
+            for _ in range(i):  # the later ones take more turns of the event loop to be read
+                await asyncio.sleep(0)
+            return (await grouper.do([Work("key:1", live, [rows[i]])], 30))[0].content["trust"]
+
+        try:
+            return await asyncio.gather(*map(ask, range(8)))
+        finally:
+            await grouper.stop()
+
+    trust = asyncio.run(ask_all())
+    assert trust == model("loans")[0].decide(model("loans")[1]).trust[:8].tolist()
+    assert chain.sizes == ([8] if most > 8 else [4, 4])
