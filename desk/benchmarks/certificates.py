@@ -177,11 +177,12 @@ def main() -> None:
     parser.add_argument("--risk", type=float, default=0.21)
     parser.add_argument("--control", action="store_true")
     parser.add_argument("--folder", type=Path, help="for the databases; one in memory is quick")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="write the figures to this file as JSON, beside those it has")
     options = parser.parse_args()
     if options.control:
         _count_kindly()
-    results = {}
+    setting = {"risk": options.risk, "control": options.control}
+    results = _known(options.output, setting)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         work = Path(name)
         folder = save_models(work / "models", ["loans"])
@@ -199,9 +200,18 @@ def main() -> None:
             }
             print(behaviour, json.dumps(results[behaviour]), flush=True)
             if options.output is not None:
-                options.output.write_text(json.dumps({"risk": options.risk, "control": options.control} | results))
+                options.output.write_text(json.dumps(setting | results, indent=1))
     if options.risk > MAX_RISK and not options.control:
         sys.exit(int(any(one["99 % lower bound"] > LEVEL for one in results.values())))
+
+
+def _known(file: Path | None, setting: dict[str, Any]) -> dict[str, Any]:
+    """What a file has of the same setting, by behaviour."""
+    if file is None or not file.exists():
+        return {}
+    known = json.loads(file.read_text())
+    same = all(known.get(name) == value for name, value in setting.items())
+    return {name: own for name, own in known.items() if name in BEHAVIOURS} if same else {}
 
 
 def _count_kindly() -> None:

@@ -233,7 +233,7 @@ def test_training_rows_say_whether_trust_is_calibrated(moons):
     assert (held_out.about, training.about) == (None, "training rows")
     assert (training.n_accepted, training.seen) == (accepted.sum(), n_right / accepted.sum())
     assert training.text.startswith(
-        f"Of 300 training rows, each judged by a model fitted on other rows, {accepted.sum()} are "
+        f"Of 300 training rows, each decided by a model fitted on other rows, {accepted.sum()} are "
     )
     assert not training.is_contradicted
     classifier.out_of_fold_ = found[:, ::-1]

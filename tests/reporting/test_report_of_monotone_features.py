@@ -6,26 +6,28 @@ import numpy as np
 
 import sepc
 from sepc import SEPClassifier
-from sepc.reporting.what_counts import N_CURVES
+from sepc.reporting.what_counts import FEW_FEATURES, N_CURVES
+
+N_FEATURES = FEW_FEATURES + 1
+WEAK = N_FEATURES - 1
 
 
 def rows(n, seed):
     """Many features that count, and one, the last, that counts little."""
-    X = np.random.default_rng(seed).standard_normal((n, N_CURVES + 2))
-    score = 2.0 * X[:, :-1].sum(axis=1) / np.sqrt(N_CURVES + 1) + 0.3 * X[:, -1]
+    X = np.random.default_rng(seed).standard_normal((n, N_FEATURES))
+    score = 2.0 * X[:, :-1].sum(axis=1) / np.sqrt(WEAK) + 0.3 * X[:, -1]
     return X, np.where(score + np.random.default_rng(seed + 1).logistic(size=n) > 0.0, "good", "bad")
 
 
 @cache
 def model():
-    weak, alone = N_CURVES + 1, 0
-    made = SEPClassifier(monotone={weak: "up"}, monotone_for="good", features_alone=[alone], max_ellipsoids=3)
+    made = SEPClassifier(monotone={WEAK: "up"}, monotone_for="good", features_alone=[0], max_ellipsoids=3)
     return made.fit(*rows(500, 0))
 
 
 def test_the_report_draws_every_monotone_feature_and_says_how_it_goes():
     report = sepc.report(model(), *rows(200, 5))
-    weak = f"x{N_CURVES + 1}"
+    weak = f"x{WEAK}"
     curves = {curve.name: curve for curve in report.figures.weights.curves}
     assert list(curves)[-1] == weak, "it varies least, and would not be drawn otherwise"
     assert len(curves) == N_CURVES + 1
@@ -37,9 +39,16 @@ def test_the_report_draws_every_monotone_feature_and_says_how_it_goes():
 
 
 def test_card_and_report_name_standalone_features():
-    standalone = f"x0, x{N_CURVES + 1} (in no ellipsoid or region)"
+    standalone = f"x0, x{WEAK} (in no ellipsoid or region)"
     assert dict(sepc.report(model(), *rows(200, 5)).figures.facts)["standalone features"] == standalone
     card = str(sepc.model_card(model()))
     assert standalone in card
-    assert f"A larger 'x{N_CURVES + 1}' never lowers the log-odds of 'good'" in card
+    assert f"A larger 'x{WEAK}' never lowers the log-odds of 'good'" in card
     assert "Standalone, in no direction: 'x0'" in card
+
+
+def test_of_few_features_all_are_drawn():
+    X, y = rows(400, 0)
+    report = sepc.report(SEPClassifier(max_ellipsoids=3).fit(X[:, :FEW_FEATURES], y), X[:, :FEW_FEATURES], y)
+    assert len(report.figures.weights.curves) == FEW_FEATURES
+    assert f"All {FEW_FEATURES} features, on one scale." in report.to_html()

@@ -92,9 +92,8 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
         f"the odds, 2.3 multiplies them by ten, and negative terms count against {label}.{which}"
     )
     curves = (
-        f"The {len(weights.curves)} of {weights.n_features:,} features whose terms vary most over the held-out rows"
-        f"{_and_monotone(weights)}, on one scale. The histogram at the foot shows where these rows lie; a curve means "
-        "little where there are none."
+        f"{_features_drawn(weights)}, on one scale. The histogram at the foot shows where the held-out rows lie; a "
+        "curve means little where there are none."
     )
     figure = tag("figure", tag("div", curve_charts(weights), class_="curves"), tag("figcaption", curves))
     whose = None
@@ -109,8 +108,12 @@ def _weights(weights: WhatCounts | None) -> list[Markup | None]:
     ]
 
 
-def _and_monotone(weights: WhatCounts) -> str:
-    return " or that are monotone" if any(curve.proved for curve in weights.curves) else ""
+def _features_drawn(weights: WhatCounts) -> str:
+    n = len(weights.curves)
+    if n == weights.n_features:
+        return f"All {n} features" if n > 1 else "The only feature"
+    others = " or that are monotone" if any(curve.proved for curve in weights.curves) else ""
+    return f"The {n} of {weights.n_features:,} features whose terms vary most over the held-out rows{others}"
 
 
 def _by_class(weights: WhatCounts) -> Markup | None:

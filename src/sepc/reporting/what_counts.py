@@ -27,7 +27,8 @@ from sepc.views.log_odds import (
 from sepc.views.outcomes import is_right, most_common
 from sepc.wording import name_of, percent
 
-N_CURVES = 6
+# Curves that are drawn; of a model with few features, all.
+N_CURVES, FEW_FEATURES = 6, 9
 N_ELLIPSOIDS = 12
 # Terms shown for a row.
 N_TERMS = 3
@@ -124,7 +125,8 @@ class WhatCounts:
         Positions of `label` and `against` among the classes; -1 for the average of all others.
     classes : tuple of str
     curves : tuple of FeatureCurve
-        The features whose terms vary most over the held-out rows, and all others that are monotone.
+        The features whose terms vary most over the held-out rows, and all others that are monotone; of a model with few
+        features, all.
     n_features : int
     ellipsoids : tuple of EllipsoidWeight
         Those with the largest mean absolute terms.
@@ -184,8 +186,9 @@ def what_counts(
 def _curves(
     model: SEPModel, contrast: Contrast, rows: FloatArray, categories: Mapping[int, Categories]
 ) -> tuple[Curve, ...]:
-    """The curves that vary most, then those of other monotone features."""
-    most = curves_of(model, contrast, rows, most=N_CURVES, categories=categories)
+    """The curves that vary most, then those of other monotone features; of a model with few features, all."""
+    n = len(model.feature_names)
+    most = curves_of(model, contrast, rows, most=n if n <= FEW_FEATURES else N_CURVES, categories=categories)
     signed = [] if model.alone is None else model.alone.features[model.alone.directions != 0].tolist()
     others = [j for j in signed if j not in {curve.feature for curve in most}]
     return (*most, *curves_of(model, contrast, rows, others))
