@@ -32,7 +32,7 @@ from sepc_desk.reviewing.planting import give_planted, plant
 from sepc_desk.reviewing.settling import settle
 from sepc_desk.reviewing.states import CaseState, Evidence, Purpose
 from sepc_desk.reviewing.taking import next_reading
-from sepc_desk.reviewing.transactions import writing
+from sepc_desk.reviewing.transactions import seconds, writing
 from sepc_desk.schema import answers, cases, entries, leases, readings
 from sepc_desk.settings import Settings, load_settings
 from sepc_desk.verifying import verify
@@ -122,6 +122,22 @@ def test_a_case_given_back_goes_to_someone_else(desk: Desk) -> None:
         assert give_back(connection, ANN, first.lease, desk.at)
     assert desk.take(ANN).case_id != first.case_id
     assert desk.take(BEN).case_id == first.case_id
+
+
+def test_a_lease_never_starts_before_the_one_before_it_has_ended(desk: Desk) -> None:
+    desk.decide(60)
+    first = desk.take(ANN)
+    desk.later(5)
+    with writing(desk.engine) as connection:
+        assert give_back(connection, ANN, first.lease, desk.at)
+    desk.at -= seconds(3)  # Ben's transaction has read the clock before that, and comes after it.
+    second = desk.take(BEN)
+    assert second.id == first.id
+    with desk.engine.connect() as connection:
+        kept = connection.execute(select(leases).where(leases.c.reading == first.id).order_by(leases.c.taken_at)).all()
+    assert [one.reader for one in kept] == [ANN.caller, BEN.caller]
+    assert kept[0].ended_at == kept[1].taken_at == second.taken_at == desk.at + seconds(3)
+    assert second.until == second.taken_at + seconds(desk.settings.lease_seconds)
 
 
 def test_an_answer_sent_twice_counts_once_and_another_one_is_refused(desk: Desk) -> None:

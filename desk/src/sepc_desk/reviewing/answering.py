@@ -103,9 +103,7 @@ def undo(
     if found is None:
         message = f"An answer can be undone for {undo_seconds:g} seconds, and by the person who gave it."
         raise RequestError(409, "too_late", message)
-    taken = grant(connection, reader, found.reading, at, lease_seconds)
-    assert taken is not None
-    return taken
+    return grant(connection, reader, found.reading, at, lease_seconds)
 
 
 def undoable(connection: Connection, reader: Reader, model: str, at: int, undo_seconds: float) -> Row[Any] | None:

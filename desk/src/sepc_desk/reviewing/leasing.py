@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, insert, select, update
+from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
 
 from sepc_desk.reviewing.states import CaseState, Ending, Evidence, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import seconds
@@ -62,19 +62,22 @@ def take(connection: Connection, reader: Reader, model: str, at: int, lease_seco
         .limit(1)
         .with_for_update(skip_locked=True, of=readings)
     )
-    return grant(connection, reader, first.scalar_subquery(), at, lease_seconds)
+    found = connection.execute(first).scalar()
+    return None if found is None else grant(connection, reader, found, at, lease_seconds)
 
 
-def grant(connection: Connection, reader: Reader, reading: Any, at: int, lease_seconds: float) -> Row[Any] | None:
-    """Give a reading to a reader, with a new lease."""
-    token, until = secrets.token_hex(16), at + seconds(lease_seconds)
-    given = {"state": ReadingState.TAKEN, "reader": reader.caller, "lease": token, "taken_at": at, "until": until}
+def grant(connection: Connection, reader: Reader, reading: int, at: int, lease_seconds: float) -> Row[Any]:
+    """Give a reading, which no other transaction can change now, to a reader, with a new lease."""
+    # The lease before may have ended later than `at`: its transaction read the clock later, and was quicker.
+    ended = connection.execute(select(func.max(leases.c.ended_at)).where(leases.c.reading == reading)).scalar()
+    start = at if ended is None else max(at, ended)
+    token, until = secrets.token_hex(16), start + seconds(lease_seconds)
+    given = {"state": ReadingState.TAKEN, "reader": reader.caller, "lease": token, "taken_at": start, "until": until}
     found = connection.execute(
         update(readings).where(readings.c.id == reading).values(**given).returning(*readings.c)
-    ).first()
-    if found is not None:
-        lease = {"token": token, "reading": found.id, "case_id": found.case_id, "reader": reader.caller}
-        connection.execute(insert(leases).values(**lease, taken_at=at, until=until))
+    ).one()
+    lease = {"token": token, "reading": found.id, "case_id": found.case_id, "reader": reader.caller}
+    connection.execute(insert(leases).values(**lease, taken_at=start, until=until))
     return found
 
 
