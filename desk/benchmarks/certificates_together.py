@@ -12,9 +12,7 @@ import contextlib
 import hashlib
 import json
 import multiprocessing
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -187,7 +185,7 @@ def _run(options: argparse.Namespace, database: str, engine: Engine, models: dic
             next_look = time.monotonic() + LOOK_SECONDS
         if time.monotonic() > next_kill:
             victim = random.randrange(len(running))
-            os.kill(running[victim].pid, signal.SIGKILL)
+            running[victim].kill()
             running[victim].join()
             running[victim] = start()
             n_killed, next_kill = n_killed + 1, time.monotonic() + KILL_SECONDS

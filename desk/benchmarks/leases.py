@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -161,7 +159,7 @@ def _run(options: argparse.Namespace, database: str, folder: Path, engine: Engin
         time.sleep(options.kill_seconds)
         victim = random.randrange(len(running))
         if running[victim].is_alive():
-            os.kill(running[victim].pid, signal.SIGKILL)
+            running[victim].kill()
             running[victim].join()
             n_killed += 1
         running[victim] = start()
