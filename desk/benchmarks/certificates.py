@@ -63,11 +63,11 @@ BEHAVIOURS = {
     "doubled": {"doubled": (1.0, 0.5)},
     "cannot say": {"cannot say": (0.6, 0.01)},
     "all": {
+        "lost": (0.4, 0.01),
         "late": (0.3, 0.05),
-        "lost": (0.2, 0.01),
-        "undone": (0.2, 0.05),
-        "doubled": (0.2, 0.1),
-        "cannot say": (0.1, 0.01),
+        "undone": (0.3, 0.05),
+        "doubled": (0.3, 0.1),
+        "cannot say": (0.3, 0.01),
     },
 }
 OTHER = {"paid": "late", "late": "paid"}
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="write the figures to this file as JSON, beside those it has")
     options = parser.parse_args()
     if options.control:
-        _count_kindly()
+        count_kindly()
     setting = {"risk": options.risk, "control": options.control}
     results = _known(options.output, setting)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -214,7 +214,7 @@ def _known(file: Path | None, setting: dict[str, Any]) -> dict[str, Any]:
     return {name: own for name, own in known.items() if name in BEHAVIOURS} if same else {}
 
 
-def _count_kindly() -> None:
+def count_kindly() -> None:
     """Let what has no answer count as right, which is wrong."""
     honest = certifying._label
 

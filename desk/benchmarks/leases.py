@@ -75,12 +75,12 @@ def wait_in_line(engine: Engine, n: int) -> None:
 
 
 def work(database: str, told: str, seed: int) -> None:
-    """Take cases until killed or until none is left; writes down each lease that it was told of."""
+    """Take cases until killed, left alone, or until none is left; writes down each lease that it was told of."""
     engine = engine_of(load_settings({}, database=database))
     rng = random.Random(seed)
-    idle = 0
+    idle, parent = 0, multiprocessing.parent_process()
     with Path(told).open("a", buffering=1) as file:
-        while idle < 20:
+        while idle < 20 and parent is not None and parent.is_alive():
             reader = Reader(f"person:{rng.randrange(N_READERS)}")
             try:
                 idle = 0 if _one(engine, reader, rng, file) else idle + 1

@@ -70,8 +70,7 @@ def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
     _, first, which = np.unique(as_values(keys), return_index=True, return_inverse=True)
     near = model.table.inside_only(unpack_sets(keys[first], model.n_ellipsoids)).astype(np.float64)[which]
     if len(model.isolated):
-        order = np.argsort(model.isolated_owners, kind="stable")
-        owners, start = np.unique(model.isolated_owners[order], return_index=True)
+        order, owners, start = model.isolated_by_owner
         beside = _isolated_within_reach(model, standardized)[:, order]
         near[:, owners] += np.add.reduceat(beside, start, axis=1, dtype=np.float64)
     return near

@@ -14,7 +14,7 @@ from sepc.model.verdicts import Verdicts
 
 
 def judge_sets(model: SEPModel, sets: BoolArray) -> Verdicts:
-    """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set is overwritten later."""
+    """Apply rules R1, R2a and R2b to sets of ellipsoids; the verdict on the empty set has no meaning."""
     region = model.table.find(pack_sets(sets))
     exact = np.where(region[:, None] >= 0, model.table.counts[region], 0)
     wider = model.table.inside_all(sets)
@@ -55,12 +55,13 @@ def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tup
     else:
         place, gauge = smallest_gauge(model, rows, squared)
         tied_rows = tied_places = np.empty(0, dtype=np.int64)
-    counts, exact = model.counts_at(place), model.exact_at(place)
+    counts, exact = model.counts_and_exact_at(place)
     owner = model.place_owners[place]
-    tied, first = np.unique(tied_rows, return_index=True)
-    for row, places in zip(tied.tolist(), np.split(tied_places, first[1:]), strict=False):
-        exact[row] = counts[row] = _count_tied(model, places)
-        owner[row] = -1
+    if len(tied_rows):
+        tied, first = np.unique(tied_rows, return_index=True)
+        for row, places in zip(tied.tolist(), np.split(tied_places, first[1:]), strict=True):
+            exact[row] = counts[row] = _count_tied(model, places)
+            owner[row] = -1
     region = len(model.table.counts) + place
     rule = np.full(len(rows), Rule.NEAREST)
     fading = 1.0 / np.maximum(gauge, 1.0) ** 2

@@ -142,8 +142,10 @@ def _locate(model: SEPModel, rows: FloatArray, with_keys: bool = True) -> Locate
 
 
 def _put_unseen(model: SEPModel, verdicts: Verdicts, located: Located, known: IntArray, start: int) -> None:
-    """Decide on rows whose set of ellipsoids was not seen in training; each set is judged once."""
-    unseen = np.flatnonzero(known < 0)
+    """Decide on rows in a set of ellipsoids that was not seen in training; each set is judged once."""
+    is_unseen = known < 0
+    is_unseen[located.outside] = False
+    unseen = np.flatnonzero(is_unseen)
     if len(unseen) == 0:
         return
     keys = located.keys[unseen]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -210,25 +209,29 @@ class SEPModel(ShownAsCard):
 
     def counts_at(self, places: IntArray) -> IntArray:
         """Training rows of each class at each of these places, of shape (n, C)."""
-        return self._gather(places, self.table.inside_each)
+        return self.counts_and_exact_at(places)[0]
 
-    def exact_at(self, places: IntArray) -> IntArray:
-        """Training rows of each class in this ellipsoid and no other, or at this isolated row, of shape (n, C)."""
-        return self._gather(places, self.table.inside_one)
-
-    def _gather(self, places: IntArray, counted: Callable[[IntArray], IntArray]) -> IntArray:
+    def counts_and_exact_at(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """Training rows of each class at each of these places, and those only there; both of shape (n, C)."""
         distinct, which = np.unique(places, return_inverse=True)
-        counts = np.zeros((len(distinct), len(self.classes)), dtype=np.int64)
         n_ellipsoids = int(np.searchsorted(distinct, self.n_ellipsoids))
-        counts[:n_ellipsoids] = counted(distinct[:n_ellipsoids])
-        owners = self.isolated_owners[distinct[n_ellipsoids:] - self.n_ellipsoids]
-        counts[np.arange(n_ellipsoids, len(distinct)), owners] = 1
-        return counts[which]
+        ellipsoids, isolated = distinct[:n_ellipsoids], distinct[n_ellipsoids:] - self.n_ellipsoids
+        alone = np.zeros((len(isolated), len(self.classes)), dtype=np.int64)
+        alone[np.arange(len(isolated)), self.isolated_owners[isolated]] = 1
+        inside = (self.table.inside_each(ellipsoids), self.table.inside_one(ellipsoids))
+        counts, exact = (np.concatenate([of_ellipsoids, alone])[which] for of_ellipsoids in inside)
+        return counts, exact
 
     @cached_property
     def place_owners(self) -> IntArray:
         """The class of each ellipsoid and of each isolated row, of shape (K + J,)."""
         return np.concatenate([self.owners, self.isolated_owners])
+
+    @cached_property
+    def isolated_by_owner(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The isolated rows in the order of their classes, these classes, and where each begins in that order."""
+        order = np.argsort(self.isolated_owners, kind="stable")
+        return order, *np.unique(self.isolated_owners[order], return_index=True)
 
     @cached_property
     def reach(self) -> float:

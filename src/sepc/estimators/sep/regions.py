@@ -78,7 +78,7 @@ class Regions(ShownAsCard):
         """Probabilities of the classes."""
         model, places = self.model, np.arange(self.model.n_places)
         equal = np.full(len(model.classes), 1.0 / len(model.classes))
-        exact, wider = (counts.astype(np.float64) for counts in (model.exact_at(places), model.counts_at(places)))
+        wider, exact = (counts.astype(np.float64) for counts in model.counts_and_exact_at(places))
         inside = judge_sets(model, model.table.memberships).probabilities
         return np.concatenate([inside, smooth(exact, wider, equal)])
 
