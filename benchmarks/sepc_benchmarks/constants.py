@@ -38,7 +38,7 @@ def weighed(decisions: SEPDecisions, prior_rows: float, power: float, towards: s
     seen = (decisions.region >= 0) & ~outside
     exact = np.zeros_like(decisions.counts)
     exact[seen] = model.table.counts[decisions.region[seen]]
-    exact[outside] = model.exact_at(decisions.place[outside])
+    exact[outside] = model.counts_and_exact_at(decisions.place[outside])[1]
     fading = np.where(outside, np.maximum(decisions.gauge, 1.0) ** -power, 1.0)[:, None]
     shares = np.tile(model.shares, (len(decisions), 1))
     if towards == "equal shares":
