@@ -87,7 +87,7 @@ def learner_of(cell: Cell) -> Any:
 
     if cell.learner == "SEP-C":
         return SEPClassifier()
-    from peers import PEERS
+    from sepc_benchmarks.trust.peers import PEERS
 
     peer = clone(PEERS[cell.learner.removeprefix("layer on ")])
     if cell.learner in LAYERS:
@@ -100,9 +100,9 @@ def learner_of(cell: Cell) -> Any:
 def tried(cell: Cell, n_test: int) -> dict[str, Any]:
     """How the learner does on rows it has not seen."""
     import pandas as pd
-    from learners import label_and_trust
 
     from sepc.metrics import aurc, ece
+    from sepc_benchmarks.trust.learners import label_and_trust
 
     X, y, X_new, y_new = drawn(cell, n_test)
     if cell.table == "categories" and cell.learner == "SEP-C":
