@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from operator import attrgetter
 
+import psycopg
 from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
@@ -27,10 +29,8 @@ NAMES = (*FIELDS, "kept_digest")
 # A group is sent as one text per column, since the driver's arrays cost ten times as much. These characters separate
 # values and stand for NULL; JSON, digits and the names of callers contain no control characters.
 BETWEEN, NULL = "\x1e", "\x1f"
-ARGUMENTS = ", ".join(
-    f"CAST(string_to_array(:{name}, chr(30), chr(31)) AS {TYPES.get(name, 'text')}[])" for name in NAMES
-)
-APPEND = text(f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})")
+ARGUMENTS = ", ".join(f"CAST(string_to_array(%s, chr(30), chr(31)) AS {TYPES.get(name, 'text')}[])" for name in NAMES)
+APPEND = f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})"
 values_of = attrgetter(*NAMES)
 
 
@@ -64,7 +64,7 @@ class Chain:
         try:
             connection = self._connected()
             return _append_by_function(connection, group) if self.is_postgresql else append_in(connection, group)
-        except (DBAPIError, OSError) as error:
+        except (DBAPIError, psycopg.Error, OSError) as error:
             self.close()
             raise LogUnavailableError(type(error).__name__) from error
 
@@ -91,9 +91,11 @@ class Chain:
 
 
 def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
-    columns = zip(*map(values_of, group), strict=True)
-    given = {name: BETWEEN.join(map(_text_of, column)) for name, column in zip(NAMES, columns, strict=True)}
-    return [Receipt(place, bytes(own), there) for place, own, there in connection.execute(APPEND, given)]
+    """Append in one statement, given to the driver itself, since SQLAlchemy would take half of the time of a write."""
+    given = [BETWEEN.join(map(_text_of, column)) for column in zip(*map(values_of, group), strict=True)]
+    with closing(connection.connection.cursor()) as cursor:
+        cursor.execute(APPEND, given)
+        return [Receipt(*one) for one in cursor.fetchall()]
 
 
 def _text_of(value: object) -> str:

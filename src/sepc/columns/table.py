@@ -32,7 +32,7 @@ def is_table(X: Any) -> bool:
 
 def column_names(X: Any) -> list[Any]:
     """The names of the columns."""
-    return list(X.column_names if hasattr(X, "column_names") else X.columns)
+    return list(X.column_names if hasattr(type(X), "column_names") else X.columns)
 
 
 def with_columns(X: Any, names: Sequence[Any]) -> Any:

@@ -29,7 +29,7 @@ log = logging.getLogger("sepc_desk")
 # How long a write may go on after its connection was ended, in seconds.
 GRACE = 5.0
 # A request takes a few turns of the event loop from its first byte to a group. After so many turns without another one,
-# the group is formed.
+# the group is formed; after one if there has been only one caller, who would wait for nothing.
 QUIET_TURNS = 8
 
 
@@ -125,9 +125,10 @@ class Grouper:
         return answers
 
     async def _run(self) -> None:
+        is_alone = True
         while True:
             await self._some.wait()
-            await self._read_what_arrived()
+            await self._read_what_arrived(1 if is_alone else QUIET_TURNS)
             group = self._next_group()
             if not group:
                 self._some.clear()
@@ -140,13 +141,14 @@ class Grouper:
                     group, RequestError(503, "failed", "The service failed on this request; try again.", retry_after=1)
                 )
             finally:
+                is_alone = len(group) == 1 and not self._waiting
                 self._n_waiting -= sum(own.size for own in group)
                 self.metrics.waiting(self._n_waiting, self._waiting[0].arrived if self._waiting else None)
 
-    async def _read_what_arrived(self) -> None:
+    async def _read_what_arrived(self, turns: int) -> None:
         """Let the event loop read requests that have arrived; with them, groups under load are twice as large."""
         n_quiet = 0
-        while n_quiet < QUIET_TURNS and self._n_waiting < self.batch_rows:
+        while n_quiet < turns and self._n_waiting < self.batch_rows:
             before = self._n_waiting
             await asyncio.sleep(0)
             n_quiet = n_quiet + 1 if self._n_waiting == before else 0
