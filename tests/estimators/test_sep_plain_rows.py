@@ -84,6 +84,8 @@ GIVEN = {
     "a frame without rows": pd.DataFrame(ROWS[:0], columns=NAMES),
     "a series": pd.Series(ROWS[0]),
 }
+# Few rows may be converted without a look at the types of columns.
+GIVEN |= {f"the first row of {name}": given[:1] for name, given in GIVEN.items() if isinstance(given, pd.DataFrame)}
 ASKED = {
     "decide": lambda classifier, rows: classifier.decide(rows),
     "predict": lambda classifier, rows: classifier.predict(rows),

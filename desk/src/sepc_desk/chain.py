@@ -31,6 +31,7 @@ NAMES = (*FIELDS, "kept_digest")
 BETWEEN, NULL = "\x1e", "\x1f"
 ARGUMENTS = ", ".join(f"CAST(string_to_array(%s, chr(30), chr(31)) AS {TYPES.get(name, 'text')}[])" for name in NAMES)
 APPEND = f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})"
+ONE = f"SELECT new_place, new_hash, was_there FROM append_entry({', '.join(['%s'] * len(NAMES))})"
 values_of = attrgetter(*NAMES)
 
 
@@ -92,9 +93,12 @@ class Chain:
 
 def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
     """Append in one statement, given to the driver itself, since SQLAlchemy would take half of the time of a write."""
-    given = [BETWEEN.join(map(_text_of, column)) for column in zip(*map(values_of, group), strict=True)]
+    rows = [values_of(own) for own in group]
     with closing(connection.connection.cursor()) as cursor:
-        cursor.execute(APPEND, given)
+        if len(rows) == 1:
+            cursor.execute(ONE, rows[0])
+        else:
+            cursor.execute(APPEND, [BETWEEN.join(map(_text_of, column)) for column in zip(*rows, strict=True)])
         return [Receipt(*one) for one in cursor.fetchall()]
 
 

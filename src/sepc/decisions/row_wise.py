@@ -16,6 +16,7 @@ Rows = TypeVar("Rows", bound="RowWise[Any]")
 SHARED = {"shared": True}
 
 # Cached for each dataclass, since looking through its fields takes longer than taking a row.
+_FIELD_NAMES: dict[type[Any], tuple[str, ...]] = {}
 _SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
 
 
@@ -57,12 +58,21 @@ class RowWise(Generic[One]):
 
 def given_fields(rows: Any) -> dict[str, Any]:
     """The fields as they were given: deferred columns are not computed."""
-    return {f.name: vars(rows)[f.name] for f in fields(rows)}
+    given = vars(rows)
+    return {name: given[name] for name in _field_names(type(rows))}
 
 
 def replace_columns(rows: Rows, /, **changes: Any) -> Rows:
     """The same rows with some fields replaced, like `dataclasses.replace`, without computing deferred columns."""
-    return type(rows)(**given_fields(rows) | changes)
+    replaced = object.__new__(type(rows))
+    vars(replaced).update(given_fields(rows) | changes)
+    return replaced
+
+
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    if kind not in _FIELD_NAMES:
+        _FIELD_NAMES[kind] = tuple(f.name for f in fields(kind))
+    return _FIELD_NAMES[kind]
 
 
 def shared_fields(kind: type[Any]) -> frozenset[str]:

@@ -23,6 +23,8 @@ NOT_YET = -1
 def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: IntArray, known: IntArray) -> IntArray:
     """Fill in the causes of rows, given in the user's own features; causes already known stay as they are."""
     cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
+    if len(open_rows) == 0:
+        return cause
     standardized = model.place(rows[open_rows])
     cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
     return cause

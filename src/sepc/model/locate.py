@@ -64,9 +64,9 @@ def locate(
     outside_squared: list[FloatArray] = [np.empty((0, K))]
     for place, columns, padded in padded_tiles(rows, stack, n_extra):
         n_rows = place.stop - place.start
-        if extra is not None:
-            extras[place] = extra(columns, padded)[:, :n_rows].T
         tile = padded[:, :n_rows]
+        if extra is not None:
+            extras[place] = extra(columns[:, :n_rows], tile).T
         tile.min(axis=0, initial=np.inf, out=squared[place])
         if with_keys:
             keys[place] = pack_sets((limit >= tile).T)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,9 @@ BOUNDARY_MARGIN = 1e-8
 # Matrix products always take this many rows at a time, since BLAS rounds differently for other shapes. A single row
 # takes as long as a slab.
 SLAB_ROWS = 64
+
+# The products of the coordinates of so few rows are taken all at once; of more, coordinate by coordinate.
+FEW_ROWS = 8
 
 # A tile is a few slabs whose monomials stay in the L2 cache. Their number is odd: with a power of two as stride between
 # monomials, a slab would map to a few cache sets, and a product would take half as long again.
@@ -202,7 +206,7 @@ def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack:
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)
     np.maximum(coordinates, -stack.farthest, out=coordinates)
-    _multiply_out(coordinates, out=monomials)
+    _multiply_out(coordinates, n_rows, out=monomials)
     squares = slabwise(stack.coefficients, monomials)
     if not _lie_apart(squares, stack):
         is_sure = _are_accurate(squares, coordinates, stack)
@@ -250,8 +254,13 @@ def _measure(columns: FloatArray, centers: FloatArray, roots: FloatArray) -> Flo
     return squares
 
 
-def _multiply_out(coordinates: FloatArray, out: FloatArray) -> None:
-    """Fill `out` with all products of two coordinates, those of the first coordinate first."""
+def _multiply_out(coordinates: FloatArray, n_rows: int, out: FloatArray) -> None:
+    """Fill `out` with all products of two coordinates, those of the first coordinate first; padding may be left."""
+    if n_rows <= FEW_ROWS:
+        first, second = _pairs(len(coordinates))
+        few = coordinates[:, :n_rows]
+        np.multiply(few.take(first, axis=0), few.take(second, axis=0), out=out[: len(first), :n_rows])
+        return
     start = 0
     for i in range(len(coordinates)):
         stop = start + len(coordinates) - i
@@ -259,11 +268,17 @@ def _multiply_out(coordinates: FloatArray, out: FloatArray) -> None:
         start = stop
 
 
+@lru_cache(maxsize=16)
+def _pairs(d: int) -> tuple[IntArray, IntArray]:
+    """The first and the second coordinate of all products."""
+    return np.triu_indices(d)
+
+
 def _coefficients(centers: FloatArray, roots: FloatArray) -> FloatArray:
     """Write squared radii as polynomials: products as in `_multiply_out`, then coordinates, then 1."""
     shapes = roots.transpose(0, 2, 1) @ roots
     pulls = np.einsum("kij,kj->ki", shapes, centers)
     constants = np.einsum("ki,ki->k", pulls, centers)
-    first, second = np.triu_indices(centers.shape[1])
+    first, second = _pairs(centers.shape[1])
     products = np.where(first == second, 1.0, 2.0) * shapes[:, first, second]
     return np.column_stack([products, -2.0 * pulls, constants])

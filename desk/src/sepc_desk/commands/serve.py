@@ -12,6 +12,7 @@ import uvicorn
 from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.models import ModelFolder
 from sepc_desk.service.connections import LimitedConnection
+from sepc_desk.service.keeper import start_keeper
 from sepc_desk.settings import FILE, PREFIX
 
 APP = "sepc_desk.service.app:create_app"
@@ -40,6 +41,7 @@ def serve(options: argparse.Namespace) -> int:
     settings = settings_of(options, **given)
     with engine_for(options):
         pass  # Only to check that it can be reached, and is at the newest version.
+    start_keeper(settings)
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
     ModelFolder(settings.models).load_live()
     # Processes that uvicorn starts read their settings from the environment.

@@ -53,7 +53,7 @@ class Desk:
         self.searcher = ThreadPoolExecutor(1, "recourse")
         self.prober = ThreadPoolExecutor(1, "probe")
         self.n_searching = 0
-        self.reviews = Reviews(self.engine, self.folder, settings)
+        self.reviews = Reviews(self.engine, self.folder)
         self.workshop = Workshop(self.engine, self.folder, self.reviews.version)
         # Audits and repairs take seconds to minutes; one at a time.
         self.worker = ThreadPoolExecutor(1, "change")
@@ -86,7 +86,6 @@ class Desk:
         await ring.refresh()
         self.gate = Gate(ring, settings.requests_per_second, settings.failed_keys_per_minute)
         self.grouper.start()
-        self.reviews.start()
         self._watcher = asyncio.get_running_loop().create_task(self._watch())
         log.info("started", extra={"models": sorted(self.models)})
 

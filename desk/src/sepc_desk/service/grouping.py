@@ -108,21 +108,22 @@ class Grouper:
         self._some.set()
         futures = [own.future for own in work]
         try:
-            done = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), seconds)
-        except TimeoutError:
+            _, missing = await asyncio.wait(futures, timeout=seconds)
+        finally:
+            for future in futures:
+                future.cancel()  # unless it is done
+        if missing:
             raise RequestError(
                 503,
                 "too_slow",
                 f"There was no answer within {seconds:g} seconds, and the decision may have been logged. Send the "
                 "request again with the same Idempotency-Key to get it, or to have it made if it was not.",
                 retry_after=1,
-            ) from None
-        answers: list[Answer] = []
-        for some in done:
-            if isinstance(some, BaseException):
-                raise some
-            answers.extend(some)
-        return answers
+            )
+        for error in [future.exception() for future in futures]:
+            if error is not None:
+                raise error
+        return [answer for future in futures for answer in future.result()]
 
     async def _run(self) -> None:
         is_alone = True
@@ -194,17 +195,17 @@ class Grouper:
     async def _write(self, written: list[Entry]) -> list[Receipt]:
         """Write in a thread; a write that takes too long is ended, and may or may not have been committed."""
         running = asyncio.get_running_loop().run_in_executor(self._writer, self.chain.append, written)
-        try:
-            return await asyncio.wait_for(asyncio.shield(running), self.write_seconds)
-        except TimeoutError:
+        done, _ = await asyncio.wait([running], timeout=self.write_seconds)
+        if not done:
             self.chain.abort()
-            try:
-                return await asyncio.wait_for(running, GRACE)
-            except TimeoutError:
-                # The thread is stuck for good; another one goes on with a new connection.
-                self._writer = ThreadPoolExecutor(1, "writer")
-                self.chain = Chain(self.chain.engine)
-                raise LogUnavailableError("stuck") from None
+            done, _ = await asyncio.wait([running], timeout=GRACE)
+        if not done:
+            # The thread is stuck for good; another one goes on with a new connection.
+            self._writer = ThreadPoolExecutor(1, "writer")
+            self.chain = Chain(self.chain.engine)
+            running.cancel()
+            raise LogUnavailableError("stuck")
+        return running.result()
 
     async def _answer(self, able: list[Work], written: list[Entry], receipts: list[Receipt]) -> None:
         start = 0
