@@ -95,9 +95,9 @@ def command(arguments: list[str], address: str, path: str) -> Iterator[None]:
         process.wait(30)
 
 
-def resident(process: DeskProcess) -> float:
-    """Memory of all processes that answer, in MB."""
-    pages = [int(Path(f"/proc/{own}/statm").read_text().split()[1]) for own in process.workers()]
+def resident(processes: list[int]) -> float:
+    """Memory of processes, in MB."""
+    pages = [int(Path(f"/proc/{own}/statm").read_text().split()[1]) for own in processes]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -180,7 +180,8 @@ def desk(store: Path, database: str, rows: list, n: int) -> Iterator[DeskSetup]:
     process = DeskProcess(database, store, processes=n).wait_ready()
     try:
         yield process.address, "/decide", decide_bodies(rows), key, process
-        print(json.dumps({"database": engine.dialect.name, "memory, MB": round(resident(process))}), flush=True)
+        memory = {"memory, MB": round(resident(process.workers())), "others, MB": round(resident(process.others()))}
+        print(json.dumps({"database": engine.dialect.name, **memory}), flush=True)
     finally:
         process.kill()
         engine.dispose()

@@ -132,6 +132,11 @@ class DeskProcess:
         ).stdout.split()
         return [int(one) for one in found] or [self.process.pid]
 
+    def others(self) -> list[int]:
+        """Its other processes: the one that keeps reviews up to date, and a supervisor if there is one."""
+        found = subprocess.run(["pgrep", "-g", str(self.process.pid)], text=True, capture_output=True).stdout.split()
+        return [own for own in map(int, found) if own not in self.workers()]
+
     def n_started(self) -> int:
         """How many times one of its processes has begun to serve, by its log."""
         return self.log.read_text().count('"event": "started"')
