@@ -40,7 +40,7 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *OURS]
 PAGES = [page for page in DOCUMENTS if BLOCK.search(page.read_text())]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 LONG_PAGES = (
-    *("choosing", "classifier", "compare", "edit", "forget", "lifecycle"),
+    *("choosing", "classifier", "compare", "edit", "forget", "lifecycle", "mlflow"),
     *("monitor", "monotone", "recourse", "repair", "sign", "trusted"),
 )
 PAGES_WITH_ENGINES = [page for page in PAGES if "```py\n" in page.read_text()]
@@ -107,7 +107,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, request):
     run_blocks(page, ("python", "sh"))
 
 
-@pytest.mark.slow_cases("docs/howto/scale.md")
+@pytest.mark.slow_cases("docs/howto/scale.md", "docs/howto/mlflow.md")
 @pytest.mark.docs
 @pytest.mark.usefixtures("spark")
 @pytest.mark.filterwarnings("ignore")  # those of Dask, Spark and MLflow

@@ -15,14 +15,17 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
+# Kept, since a server ends when nobody can write to its standard input any more.
+_servers: list[subprocess.Popen[bytes]] = []
+
 
 @cache
-def warm_python() -> tuple[str, ...]:
-    """The words to write in place of `sys.executable`."""
+def warm_python(*also: str) -> tuple[str, ...]:
+    """The words to write in place of `sys.executable`; its server imports these modules as well."""
     address = Path(tempfile.mkdtemp(prefix="warm"), "socket")
     # The server ends with its standard input, so with this process.
-    command = [sys.executable, str(HERE / "warm_server.py"), str(address)]
+    command = [sys.executable, str(HERE / "warm_server.py"), str(address), *also]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    _servers.append(server)
     assert server.stdout.readline() == b"ready\n"
-    warm_python.server = server  # type: ignore[attr-defined]
     return sys.executable, "-SE", str(HERE / "warm_client.py"), str(address)

@@ -1,6 +1,6 @@
 """A Python process that has imported a lot, and forks one for each client that asks; see `warm_python`.
 
-Usage: python warm_server.py address
+Usage: python warm_server.py address [module ...]
 """
 
 import contextlib
@@ -72,12 +72,16 @@ def run(first, *words):
         else:
             exec(name, {"__name__": "__main__"})
         return
+    if first == "-":
+        sys.argv, sys.path[0] = [first, *words], ""
+        exec(compile(sys.stdin.read(), "<stdin>", "exec"), {"__name__": "__main__"})
+        return
     sys.argv, sys.path[0] = [first, *words], os.path.dirname(first)
     runpy.run_path(first, run_name="__main__")
 
 
-def main(address):
-    for name in WARM:
+def main(address, *also):
+    for name in (*WARM, *also):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)

@@ -115,7 +115,7 @@ def running(
     """A running service on each kind of database; two processes on PostgreSQL."""
     database = new_database(request.param)
     processes = 2 if request.param == "postgresql" else 1
-    own = Running(DeskProcess(database, model_folder, processes=processes), database)
+    own = Running(DeskProcess(database, model_folder, processes=processes, is_warm=True), database)
     own.process.wait_ready()
     yield own
     own.close()

@@ -185,7 +185,7 @@ def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     plan, rows = data.write_plan(home)
     common = ["--models", str(home / "models"), "--database", database]
     assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
-    process = DeskProcess(database, home / "models", **SETTINGS)
+    process = DeskProcess(database, home / "models", **SETTINGS, is_warm=True)
     running = Running(process.wait_ready(), database)
     second_key = create_key(running.engine, "second owner", ["square"], "owner")
     second = process.client(second_key)

@@ -31,7 +31,9 @@ TODAY = datetime.now(UTC).date().isoformat()
 def audited(new_database, model_folder: Path) -> Iterator[Running]:
     """A service with decisions, and answers to some of them."""
     database = new_database("postgresql")
-    process = DeskProcess(database, model_folder, review_seconds=0.2, undo_seconds=0, second_share=0, planted_share=0)
+    process = DeskProcess(
+        database, model_folder, review_seconds=0.2, undo_seconds=0, second_share=0, planted_share=0, is_warm=True
+    )
     own = Running(process.wait_ready(), database)
     own.client.post("/decide", json={"model": "loans", "rows": model("loans")[1][:60]}).raise_for_status()
     with process.client(create_key(own.engine, "r", ["loans"], "reviewer")) as client:

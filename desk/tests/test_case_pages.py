@@ -34,7 +34,7 @@ def reviewed(new_database, model_folder: Path) -> Iterator[Running]:
     database = new_database("sqlite")
     # Nothing is planted before the test of planted cases.
     settings = {"review_seconds": 0.2, "blind_share": 0.5, "second_share": 0, "planted_share": 1}
-    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings)
+    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, is_warm=True)
     own = Running(process.wait_ready(), database)
     rows = model("loans")[1][:200]
     own.client.post("/decide", json={"model": "loans", "rows": rows}).raise_for_status()

@@ -86,7 +86,7 @@ def limited(new_database, model_folder: Path) -> Iterator[Running]:
     """A service with low limits."""
     database = new_database("sqlite")
     limits = {"max_connections": 10, "requests_per_second": 5, "failed_keys_per_minute": 6}
-    own = Running(DeskProcess(database, model_folder, **limits).wait_ready(), database)
+    own = Running(DeskProcess(database, model_folder, **limits, is_warm=True).wait_ready(), database)
     yield own
     own.close()
 

@@ -96,6 +96,7 @@ def test_too_much_at_once_is_told_to_come_again_and_a_stop_answers_what_was_take
     own.close()
 
 
+@pytest.mark.slow  # as the faults, in which processes are killed many times
 def test_a_process_that_was_killed_is_replaced_and_leaves_the_metrics(
     new_database, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def guarded(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     process = DeskProcess(
         database,
         models,
+        is_warm=True,
         max_rows=20,
         max_bytes=100_000,
         failed_keys_per_minute=300,

@@ -49,6 +49,7 @@ def signed(provider_code: Path, new_database, model_folder: Path) -> Iterator[Ru
     process = DeskProcess(
         database,
         model_folder,
+        is_warm=True,
         port=own_port,
         oidc_issuer=f"http://127.0.0.1:{port}",
         oidc_client_id="desk",

@@ -90,6 +90,7 @@ def by_brute_force(old, new, X):
     return found
 
 
+@pytest.mark.slow_cases("regions")
 @pytest.mark.parametrize("part", PLANTED)
 def test_exactly_the_decisions_that_differ(part):
     X, _, later = rows()

@@ -57,7 +57,7 @@ def test_logged_and_loaded(rows, classifier, tmp_path, monkeypatch):
     assert "On held-out rows" in card
 
 
-@pytest.mark.slow_cases("trusted")
+@pytest.mark.slow_cases("trusted", "selective")
 @pytest.mark.parametrize("kind", ["trusted", "selective", "array"])
 def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     X, y = rows
