@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -34,6 +35,8 @@ log = logging.getLogger("sepc_desk")
 
 # How long it rests after there was something to do, beside the time that this took; decisions come first.
 REST = 3.0
+# Where cores are few, decisions have most of them.
+NICE = 10
 # A process that was killed is replaced after so many seconds.
 REPLACE_SECONDS = 1.0
 
@@ -64,6 +67,8 @@ def _replace(keeper: BaseProcess, settings: Settings) -> None:
 
 def keep_up(settings: Settings) -> None:
     """Keep reviews up to date as long as the process that started this one lives."""
+    if sys.platform != "win32":
+        os.nice(NICE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all processes of a service
     log_as_json(settings.log_level)
     service = multiprocessing.parent_process()
