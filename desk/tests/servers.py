@@ -130,7 +130,7 @@ def _serve(environment: dict[str, str], log: Path) -> None:
 
 
 class DeskProcess:
-    """A running service, in a process group of its own; `is_warm` starts it sooner, as a copy that tests can share."""
+    """A running service, in a process group of its own; `is_warm` starts it sooner, as a copy of a process."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ DATE_KINDS = "mM"
 
 DOUBLE = np.dtype(np.float64)
 
-# Converting so few rows takes no time.
+# Converting so few rows costs next to nothing.
 FEW_ROWS = 8
 
 
@@ -48,7 +48,7 @@ def _named_columns(X: Any, names: list[Any]) -> Any:
         return None
     if len(X) <= FEW_ROWS:
         rows = X.to_numpy()
-        # If this is no copy, all columns are in one array. To look at their types takes five times as long.
+        # If this is not a copy, all columns have one type. Looking at the type of each takes five times as long.
         if np.may_share_memory(rows, X.to_numpy()):
             return rows
     return X.to_numpy() if all(dtype == DOUBLE for dtype in X.dtypes.tolist()) else None

@@ -33,7 +33,7 @@ def is_table(X: Any) -> bool:
 def column_names(X: Any) -> list[Any]:
     """The names of the columns."""
     names = X.column_names if hasattr(type(X), "column_names") else X.columns
-    return names.tolist() if hasattr(names, "tolist") else list(names)  # which takes five times as long for an Index
+    return names.tolist() if hasattr(names, "tolist") else list(names)  # slower for an Index
 
 
 def with_columns(X: Any, names: Sequence[Any]) -> Any:

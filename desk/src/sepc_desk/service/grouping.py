@@ -29,7 +29,7 @@ log = logging.getLogger("sepc_desk")
 # How long a write may go on after its connection was ended, in seconds.
 GRACE = 5.0
 # A request takes a few turns of the event loop from its first byte to a group. After so many turns without another one,
-# the group is formed; after one if there has been only one caller, who would wait for nothing.
+# the group is formed; after a single turn if the last group had one request, so that a lone caller hardly waits.
 QUIET_TURNS = 8
 
 

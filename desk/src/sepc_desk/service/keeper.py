@@ -1,4 +1,4 @@
-"""A process that keeps reviews up to date: new cases are read from the log, and answers become final, unasked.
+"""A process that keeps reviews up to date: it reads new cases from the log, and makes answers final.
 
 It is a process of its own, since requests would wait for a thread that reads and counts.
 """
@@ -33,9 +33,9 @@ from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
 
-# How long it rests after there was something to do, beside the time that this took; decisions come first.
+# After a step in which there was something to do, it rests for this many times as long: decisions come first.
 REST = 3.0
-# Where cores are few, decisions have most of them.
+# Its priority is lower than that of decisions, which matters where cores are few.
 NICE = 10
 # A process that was killed is replaced after so many seconds.
 REPLACE_SECONDS = 1.0
@@ -44,8 +44,8 @@ REPLACE_SECONDS = 1.0
 def start_keeper(settings: Settings) -> None:
     """Start the process. It is replaced if it dies, and ends with the process that called this.
 
-    On Linux it is a copy of this process, made at once; so nothing may have been computed before, since OpenMP does not
-    survive a copy of a process in which it has run.
+    On Linux it is a copy of this process, so it starts at once. Nothing may have been computed before, since OpenMP
+    does not work in the copy of a process that has used it.
     """
     if settings.review_seconds > 0:
         copies = (
