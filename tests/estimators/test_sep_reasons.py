@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
-from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.preparation import Preparation
 from sepc.columns.table import exact_column_of
 from sepc.model.names import names_of, region_name
 from sepc.results import Rule
@@ -155,8 +155,8 @@ def unusual_told(reason: str) -> list[tuple[str, str, str]]:
 def sizes_of(decision) -> dict[str, float]:
     """The terms of a decision by column, with all ellipsoids and isolated rows together as its neighbourhood."""
     terms, sizes = decision.terms(), Counter()
-    for name, value in zip(decision.model.feature_names, terms.features.tolist(), strict=True):
-        sizes[origin_of(name)] += value
+    for j, value in zip(decision.model.column_of, terms.features.tolist(), strict=True):
+        sizes[decision.model.feature_names[j]] += value
     return sizes | {"its neighbourhood": float(terms.ellipsoids.sum() + terms.isolated)}
 
 

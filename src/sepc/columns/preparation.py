@@ -19,8 +19,6 @@ from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
-# Part of the names of features derived from a date.
-SEASON = ", time of year "
 
 
 @record
@@ -184,7 +182,7 @@ class Preparation:
             k = self.categories[column.name].encodings.shape[1]
             return [column.name, *(f"{column.name} ({i})" for i in range(2, k + 1))]
         if column.kind is Kind.DATE and column.name in self.seasons:
-            return [column.name, *(f"{column.name}{SEASON}({wave})" for wave in ("sine", "cosine"))]
+            return [column.name, *(f"{column.name}, time of year ({wave})" for wave in ("sine", "cosine"))]
         return [column.name]
 
     def _rows(self, used: list[tuple[Column, NDArray[Any]]], encoded: Mapping[str, FloatArray]) -> FloatArray:
@@ -243,11 +241,6 @@ def left_out_in_words(columns: Collection[Column]) -> str:
     """The columns that are left out, and what they appear to be."""
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
-
-
-def origin_of(feature: str) -> str:
-    """The date that a time of year is derived from; any other feature itself."""
-    return feature.split(SEASON)[0]
 
 
 def feature_displays(preparation: Preparation) -> tuple[FeatureDisplay, ...]:

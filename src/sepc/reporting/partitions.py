@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.preparation import Preparation
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -32,13 +32,6 @@ def named_ellipsoid(model: SEPModel, k: int) -> str:
 def named_region(model: SEPModel, region: int) -> str:
     """A region in words, as every part of a report names it."""
     return short(visible(region_name(model, region)), LONGEST_REGION)
-
-
-def columns_behind(model: SEPModel, preparation: Preparation | None) -> tuple[str, ...]:
-    """For each feature of a model, the column of the table that it comes from."""
-    if preparation is not None and len(preparation.features) == len(model.feature_names):
-        return tuple(origin for origin, _ in preparation.features)
-    return tuple(map(origin_of, model.feature_names))
 
 
 def category_positions(preparation: Preparation | None) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.plain_values import plain
-from sepc.reporting.partitions import columns_behind, gives_labels, named_region, partition_preparation
+from sepc.reporting.partitions import gives_labels, named_region
 from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
@@ -114,7 +114,8 @@ class RowReporter:
         """For each row, the most important features, with their values in the user's table."""
         if self.partition is None or len(positions) == 0:
             return [()] * len(positions)
-        columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
+        model = self.partition.model
+        columns = tuple(model.feature_names[j] for j in model.column_of)
         features = separating_features(self.partition, positions, columns)
         given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
         texts = []

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.preparation import Preparation
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import defer
 from sepc.decisions.letter import Grounds, Words
@@ -183,15 +183,14 @@ class SEPDecision(Decision):
         Ties, such as among values that are never enough, are ordered by the trust they add.
         """
         model, row, empty = self._only.model, self._with_gaps(), self._empty()
-        names = model.feature_names
-        missing = [j for j, gone in enumerate(self.missing) if gone]
-        groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
-        groups = {name: group for name, group in groups.items() if group}
-        known = likely_values(model, row, [np.array(group) for group in groups.values()])
+        names, missing = model.feature_names, np.flatnonzero(self.missing)
+        columns = model.column_of[missing]
+        firsts = np.unique(columns).tolist()
+        known = likely_values(model, row, [missing[columns == first] for first in firsts])
         known += [(column.positions, column.likely(model, self.probabilities)) for column in empty]
         if not known:
             return []
-        asked = [*groups, *(names[column.feature] for column in empty)]
+        asked = [*(names[first] for first in firsts), *(names[column.feature] for column in empty)]
         settled = value_of_information(model, row, known, self._only.min_trust)
         ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]

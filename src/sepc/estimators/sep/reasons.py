@@ -302,7 +302,7 @@ class SEPReasons:
         """Which columns are known, at their first features."""
         missing, phrases = self.decisions.missing, self._phrases
         assert phrases is not None
-        known = known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        known = known_columns(missing, phrases.model.column_of) if missing.any() else ~missing
         edits = self.decisions.model.edits
         if edits is not None:
             # The value that a row has in a dropped column is not its own.
