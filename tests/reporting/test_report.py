@@ -291,7 +291,7 @@ def test_rows_to_review_have_the_terms_that_count_most(moons, classifier):
     for one in made.figures.review:
         terms = decisions[one.position].terms()
         assert one.runner_up == str(terms.runner_up) != one.label
-        assert one.terms == tuple(terms.largest(3))
+        assert one.terms == tuple(terms.largest(3)[:3])
         assert one.runner_up_trust == np.sort(decisions.probabilities[one.position])[-2]
     counted = report(SEPClassifier(trust="counts").fit(*moons[:2]), X, y)
     assert counted.figures.review[0].terms == ()
