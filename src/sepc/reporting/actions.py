@@ -18,8 +18,9 @@ from sepc.wording import counted, listed, percent
 N_NAMED, MOST = 4, 8
 # A true label may itself be wrong if an accepted label with at least this trust contradicts it.
 SURE = 0.98
-# A region needs more rows if at least this many are not accepted there for lack of evidence.
-N_LACKING = 5
+# A region needs more rows if at least this many are not accepted there for lack of evidence, and training had fewer
+# cases there than are enough.
+N_LACKING, ENOUGH_CASES = 5, 100
 # A column with less than this share of the total importance could be left out.
 LEAST_SHARE = 0.002
 # Significance level for groups that do worse, divided among all groups (Bonferroni).
@@ -56,7 +57,7 @@ class Action:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What actions are derived from; `n_lacking` counts rows without enough evidence by region."""
+    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases."""
 
     held_out: HeldOut
     causes: Sequence[Group]
@@ -141,7 +142,7 @@ def _look_at_groups(known: Known) -> Iterator[Action]:
 
 
 def _collect(known: Known) -> Iterator[Action]:
-    """The region where most rows are not accepted for lack of evidence; more rows do not help where classes overlap."""
+    """The region with few training cases where most rows lack evidence; more do not help where classes overlap."""
     if known.regions is None:
         return
     places = {row.region: row for row in (*known.regions.rows, *known.regions.outside)}
@@ -150,14 +151,9 @@ def _collect(known: Known) -> Iterator[Action]:
     if most is None or lacking[most] < N_LACKING:
         return
     place = places[most]
-    where = (
-        f"training had {counted(place.n_training, 'row')} there"
-        if place.n_training
-        else "they lie beside training rows, not among them"
-    )
     yield Action(
         f"Collect more labelled rows like these: {place.name}",
-        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted for lack of evidence; {where}.",
+        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted, for lack of training cases.",
         "regions",
     )
 

@@ -23,7 +23,7 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.looking.findings import Finding
 from sepc.plain_values import json_fields
-from sepc.reporting.actions import Action, Known, actions_of
+from sepc.reporting.actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting.by_columns import ColumnResults, results_by, set_aside
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
@@ -41,7 +41,7 @@ from sepc.reporting.held_out import (
     held_out_card,
     histogram,
 )
-from sepc.reporting.partitions import category_positions, gives_labels, partition_preparation
+from sepc.reporting.partitions import category_positions, gives_labels, names_of_regions, partition_preparation
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
@@ -176,8 +176,8 @@ def figures_of(
     figures = held_out(decisions, right, labels, classes)
     partition = partition_behind(decisions)
     preparation = partition_preparation(estimator)
-    named = beside.groups_of()
-    rows = RowReporter(estimator, decisions, partition, X, labels, right, beside.ids, named)
+    named, names = beside.groups_of(), {} if partition is None else names_of_regions(partition)
+    rows = RowReporter(estimator, decisions, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
     if partition is not None:
@@ -193,7 +193,7 @@ def figures_of(
     kind = classifier_name(estimator)
     found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
-    regions = None if partition is None else region_table(partition, decisions, accepted, right)
+    regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     return ReportFigures(
@@ -257,8 +257,9 @@ def _checks(
 
 
 def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
-    """How many rows of each region have the cause THIN."""
-    regions, counts = np.unique(partition.region[np.asarray(decisions.cause) == Cause.THIN], return_counts=True)
+    """How many rows of each region with few training cases have the cause THIN."""
+    is_thin = (np.asarray(decisions.cause) == Cause.THIN) & (partition.counts.sum(axis=1) < ENOUGH_CASES)
+    regions, counts = np.unique(partition.region[is_thin], return_counts=True)
     return dict(zip(regions.tolist(), counts.tolist(), strict=True))
 
 
