@@ -135,19 +135,21 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
-    from sepc.views.recall import recalls, warnings_of
+    from sepc.views.recall import missed, recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
     groups = getattr(estimator, "groups_", None)
     keys = None if groups is None else groups.of(rows.X, None)
     found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
+    by_label = getattr(estimator, "errors_by_label_", None)
+    not_found = missed(found, None if by_label is None else by_label.max_risk)
     return {
         "by_class": [
             {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
         ],
         "alarms": list(alarms(checks_of(estimator, decisions, rows.y, right, keys))),
-        "warnings": list(warnings_of(found, "--class-weight balanced")),
+        "warnings": list(warnings_of(not_found, "--class-weight balanced")),
         "rows": len(rows.y),
         "right": float(right.mean()),
         "accepted": float(accepted.mean()),
@@ -183,7 +185,7 @@ def _held_out_lines(figures: dict[str, Any]) -> list[str]:
     accepted += "" if right is None else f", of these {percent(right)} right"
     which = f" ({figures['which']})" if figures["last"] else ""
     lines = [f"On {counted(figures['rows'], 'row')} held out{which}: {percent(figures['right'])} right; {accepted}."]
-    if any(own["rare"] for own in figures["by_class"]):
+    if any(own["rare"] for own in figures["by_class"]) or figures["warnings"]:
         each = [f"{own['found']:,} of {own['rows']:,} of {own['label']}" for own in figures["by_class"]]
         lines.append(f"Found: {listed(each, MOST_NAMES)}.")
-    return [*lines, *(f"Warning: {alarm}" for alarm in figures["alarms"]), *figures["warnings"]]
+    return [*lines, *(f"Warning: {warning}" for warning in (*figures["alarms"], *figures["warnings"]))]

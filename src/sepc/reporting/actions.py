@@ -12,7 +12,8 @@ from sepc.reporting.region_rows import RegionTable
 from sepc.reporting.reported_rows import ReportedRow
 from sepc.reporting.trust_check import TrustCheck, alarms
 from sepc.statistics.binomial import fewer_p_value
-from sepc.wording import counted, listed, percent
+from sepc.views.recall import Recall
+from sepc.wording import counted, listed, percent, shown
 
 # Rows that an action names, and actions in all.
 N_NAMED, MOST = 4, 8
@@ -57,7 +58,10 @@ class Action:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases."""
+    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases.
+
+    `missed` are classes of which too many accepted rows got another label.
+    """
 
     held_out: HeldOut
     causes: Sequence[Group]
@@ -67,6 +71,7 @@ class Known:
     importances: Sequence[tuple[str, float]]
     results: Sequence[ColumnResults]
     n_lacking: Mapping[int, int]
+    missed: Sequence[Recall] = ()
 
 
 def actions_of(known: Known) -> tuple[Action, ...]:
@@ -88,9 +93,13 @@ def _review(known: Known) -> Iterator[Action]:
         right = ""
         if held_out.n_right_accepted is not None:
             right = f"; {percent(held_out.n_right_accepted / n_accepted)} of these labels are right"
-        yield Action(
-            f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}.", "results"
-        )
+        do, why = f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}."
+        if known.missed:
+            names = listed([shown(own.name) for own in known.missed], N_NAMED)
+            wrong = listed([own.in_words for own in known.missed], N_NAMED)
+            do = f"Do not rely on accepted labels to find {names}; for the rest, u{do[1:]}"
+            why = f"Wrong among accepted rows, by true label: {wrong}. {why}"
+        yield Action(do, why, "results")
     if not n:
         return
     refused = sorted((cause for cause in known.causes if not cause.n_accepted), key=lambda cause: -cause.n_rows)

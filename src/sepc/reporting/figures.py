@@ -50,7 +50,7 @@ from sepc.reporting.trust_check import TrustCheck, checks_of, min_trust_of, out_
 from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right
-from sepc.views.recall import Recall, recalls, warnings_of
+from sepc.views.recall import Recall, missed, recalls, warnings_of
 from sepc.wording import counted, name_of, percent, short, visible
 
 # Longer facts and parameters are cut.
@@ -192,6 +192,8 @@ def figures_of(
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
+    by_label_promised = getattr(unwrap(estimator).classifier, "errors_by_label_", None)
+    not_found = missed(found, None if by_label_promised is None else by_label_promised.max_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
     regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
@@ -208,7 +210,7 @@ def figures_of(
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=tuple(map(visible, promise_of(estimator))),
         checks=checks,
-        warnings=(*warnings_of(found), *_unknown_labels(figures)),
+        warnings=(*warnings_of(not_found), *_unknown_labels(figures)),
         groups=None if keys is None else _compare_groups(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
@@ -221,7 +223,7 @@ def figures_of(
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
         left_out=_why_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
-        actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking)),
+        actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking, not_found)),
         thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
         results=results,
         importances=importances,

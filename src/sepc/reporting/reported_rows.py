@@ -15,7 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.plain_values import plain
-from sepc.reporting.partitions import gives_labels, partition_preparation
+from sepc.reporting.partitions import gives_labels
 from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features

@@ -27,7 +27,7 @@ from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
 from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
 from sepc.estimators.selective.lost_promise import LOST, EditablePromise
-from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
+from sepc.estimators.selective.promise import ErrorsByLabel, promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
@@ -100,6 +100,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
     groups_ : Groups or None
         With `by`: the groups without a promise, and whether accepted rows are wrong less often than rejected ones.
+    errors_by_label_ : ErrorsByLabel or None
+        The errors of each true label among accepted calibration rows; None with `Costs`, or if only counts are known.
     shift_ : Shift or None
         With `X_target`: the regions covered, and the outcome of checking the assumption.
     confidence_ : float
@@ -134,6 +136,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     """
 
     n_erased_: int = 0
+    errors_by_label_: ErrorsByLabel | None = None
 
     def __init__(
         self,
@@ -250,6 +253,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             self.coverage_ = self.shift_.n_target_accepted / self.shift_.n_target
         thresholds = {key: control.threshold for key, control in self.controls_.items()}
         self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
+        accepted, wrong = self.covered(decided, keys).accepted, np.asarray(decided.label != labels)
+        self.errors_by_label_ = ErrorsByLabel.of(self.max_risk, labels, wrong, accepted)
 
     def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
         possible = costs.matrix(self.classes_).ravel()
@@ -358,7 +363,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         if self.shift_ is not None:
             covers = self.shift_.covers(decided.region)
             thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
-        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack)
+        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack, self.errors_by_label_)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
@@ -371,7 +376,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             return LOST
         classes, made = self.classes_, (self.controls_, self.confidence_, self.groups_, self.shift_)
         unknown = np.setdiff1d(classes, self.estimator_.classes_)
-        return promise_in_words(*made, self.max_risk, classes, unknown, self.sites_, self.n_erased_)
+        counted = (self.sites_, self.n_erased_, self.errors_by_label_)
+        return promise_in_words(*made, self.max_risk, classes, unknown, *counted)
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)

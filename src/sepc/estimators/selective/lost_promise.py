@@ -17,7 +17,7 @@ from sepc.model.edits import Edit
 # The attributes that a promise consists of.
 OF_PROMISE = (
     *("controls_", "groups_", "shift_", "threshold_", "coverage_"),
-    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_"),
+    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_", "errors_by_label_"),
 )
 
 LOST = (

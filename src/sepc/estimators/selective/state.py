@@ -12,6 +12,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.groups import MOST_COLUMNS, Key, names_in
 from sepc.estimators.selective.lost_promise import LostPromise, promise_of, put_promise, set_promise
+from sepc.estimators.selective.promise import ErrorsByLabel
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
@@ -42,11 +43,12 @@ def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) ->
 
 
 def _promise_to_node(selective: SelectiveClassifier, writer: Writer) -> Node:
-    shift = selective.shift_
+    shift, by_label = selective.shift_, selective.errors_by_label_
     return {
         "controls": [_control_to_node(selective, key) for key in selective.controls_],
         "groups": _groups_to_node(selective.groups_),
         "shift": None if shift is None else record_to_node(shift, writer.under("shift")),
+        "errors_by_label": None if by_label is None else record_to_node(by_label, Writer()),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
@@ -81,6 +83,8 @@ def _read_promise(reader: Reader, selective: SelectiveClassifier) -> None:
     if reader.has("groups"):
         selective.groups_ = _groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
     selective.shift_ = record_from(Shift, reader.part("shift")) if reader.has("shift") else None
+    if reader.has("errors_by_label"):
+        selective.errors_by_label_ = record_from(ErrorsByLabel, reader.part("errors_by_label"))
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)
