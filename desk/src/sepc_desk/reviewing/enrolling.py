@@ -16,7 +16,7 @@ from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.certifying import QueueRow, draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
-from sepc_desk.reviewing.transactions import now, only_one, writing
+from sepc_desk.reviewing.transactions import now, on_its_own, only_one, writing
 from sepc_desk.schema import cases, contexts, entries, monitors, readings, review_progress, review_queues
 from sepc_desk.settings import Settings
 
@@ -125,8 +125,9 @@ class _Enrolment:
         enough = select(review_queues).where(review_queues.c.n_waiting >= size).with_for_update()
         for own in self.connection.execute(enough).all():
             waiting = QueueRow(own.model, own.digest, own.state, own.n_waiting, own.after_place)
-            while waiting.n_waiting >= size:
-                waiting = self._draw_block(waiting, last, size)
+            with on_its_own(self.connection, own.model):
+                while waiting.n_waiting >= size:
+                    waiting = self._draw_block(waiting, last, size)
 
     def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
         e = entries.c

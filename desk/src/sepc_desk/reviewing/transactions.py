@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, text
+
+log = logging.getLogger("sepc_desk")
 
 MICROSECONDS = 1_000_000
 
@@ -47,3 +50,13 @@ def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
     """
     with engine.connect() as connection, connection.begin():
         yield connection if only_one(connection, lock) else None
+
+
+@contextmanager
+def on_its_own(connection: Connection, model: str) -> Iterator[None]:
+    """Undo and log what fails for one model, so that the work for the others goes on."""
+    try:
+        with connection.begin_nested():
+            yield
+    except Exception:  # a model may fail in any way
+        log.exception("model failed", extra={"models": [model]})
