@@ -53,10 +53,10 @@ def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
 
 
 @contextmanager
-def on_its_own(connection: Connection, model: str) -> Iterator[None]:
-    """Undo and log what fails for one model, so that the work for the others goes on."""
+def apart(connection: Connection, model: str) -> Iterator[None]:
+    """Do something for one model. If it fails, it is undone and logged, and the other models go on."""
     try:
         with connection.begin_nested():
             yield
-    except Exception:  # a model may fail in any way
-        log.exception("model failed", extra={"models": [model]})
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one model concerns no other
+        log.exception("failed for a model", extra={"models": [model], "error": type(error).__name__})
