@@ -1,4 +1,4 @@
-"""API keys: shown once, stored as hashes.
+"""API keys, and sessions of people who have signed in: shown once, stored as hashes.
 
 A key has 256 random bits, so a plain SHA-256 of it cannot be reversed by guessing; slow hashes are for passwords.
 """
@@ -9,11 +9,13 @@ import hashlib
 import secrets
 import time
 from dataclasses import dataclass
+from typing import Any
 
+import orjson
 from sqlalchemy import Engine, insert, select, update
 
 from sepc_desk.errors import SettingError
-from sepc_desk.schema import keys
+from sepc_desk.schema import keys, sessions
 from sepc_desk.settings import ROLES
 
 PREFIX = "sepc"
@@ -83,6 +85,33 @@ def all_keys(engine: Engine) -> dict[bytes, Key]:
         bytes(own.hash): Key(own.id, own.name, own.role, frozenset(own.models.split()), own.revoked_at is not None)
         for own in found
     }
+
+
+def start_session(engine: Engine, person: str, claims: Any, seconds: float) -> str:
+    """Start a session; returns its secret. What the provider says now counts for all sessions of this person."""
+    secret, at, said = secrets.token_urlsafe(32), _now(), orjson.dumps(claims).decode()
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        connection.execute(update(sessions).where(sessions.c.person == person).values(claims=said))
+        new = {"hash": hash_of(secret), "person": person, "claims": said, "until": at + int(seconds * 1e6)}
+        connection.execute(insert(sessions).values(new))
+    return secret
+
+
+def end_sessions(engine: Engine, person: str, secret: str | None = None) -> int:
+    """End the sessions of a person, or one of them; returns how many there were."""
+    own = [sessions.c.person == person, sessions.c.ended_at.is_(None), sessions.c.until > _now()]
+    if secret is not None:
+        own.append(sessions.c.hash == hash_of(secret))
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        return connection.execute(update(sessions).where(*own).values(ended_at=_now())).rowcount
+
+
+def open_sessions(engine: Engine) -> dict[bytes, tuple[str, Any]]:
+    """The person of every session that has not ended, and what the provider said of them, by the session's hash."""
+    is_open = (sessions.c.ended_at.is_(None), sessions.c.until > _now())
+    with engine.connect() as connection:
+        found = connection.execute(select(sessions).where(*is_open)).all()
+    return {bytes(own.hash): (own.person, orjson.loads(own.claims)) for own in found}
 
 
 def _now() -> int:

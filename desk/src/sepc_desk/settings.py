@@ -88,6 +88,8 @@ class Settings:
     oidc_scope: str = "openid profile"
     oidc_roles_claim: str = "roles"
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
+    # The address that people's browsers know, to which the provider sends them back.
+    public_address: str = ""
     session_secret: str = field(default="", repr=False)
     session_seconds: int = 8 * 3600
 
@@ -127,6 +129,17 @@ class Settings:
             raise SettingError(
                 f"oidc_scope is {self.oidc_scope!r}; it must contain openid, for the name of who signed in."
             )
+        own = urlsplit(self.public_address)
+        if not own.hostname or (own.scheme != "https" and own.hostname not in LOOPBACK):
+            raise SettingError(
+                f"public_address is {self.public_address!r}; set it to the address that browsers know, as in "
+                "https://desk.example.org, to which the sign-in provider sends people back."
+            )
+        if not self.oidc_roles:
+            raise SettingError(
+                "oidc_issuer is set, but oidc_roles is not, so nobody would have a role. Say which value of the claim "
+                'stands for which role, as in {"loans-team" = "owner:loans"}.'
+            )
         for name in ("oidc_client_id", "oidc_client_secret"):
             if not getattr(self, name):
                 raise SettingError(f"oidc_issuer is set, but {name} is not; set {PREFIX}{name.upper()}.")
@@ -156,6 +169,11 @@ class Settings:
                 "A SQLite database in memory is lost when the service stops; use a file, as in sqlite:///desk.db."
             )
         return url.set(drivername=driver).render_as_string(hide_password=False)
+
+    @property
+    def has_keeper(self) -> bool:
+        """Whether a process keeps reviews up to date."""
+        return self.review_seconds > 0
 
     @property
     def is_postgresql(self) -> bool:

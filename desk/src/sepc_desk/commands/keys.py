@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from sepc_desk.commands.options import add_common, engine_for
-from sepc_desk.keys import all_keys, create_key, revoke_key
+from sepc_desk.keys import all_keys, create_key, end_sessions, revoke_key
 from sepc_desk.settings import ROLES
 
 
@@ -20,8 +20,10 @@ def add_commands(commands: Any) -> None:
     create.add_argument("--role", default="program", choices=ROLES)
     revoke = parts.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
+    ended = parts.add_parser("end-sessions", help="end all sessions of a person, whose role was withdrawn")
+    ended.add_argument("person", help="the name at the sign-in provider")
     listed = parts.add_parser("list", help="list all keys, without the secrets")
-    for part, run in ((create, make_key), (revoke, refuse_key), (listed, list_keys)):
+    for part, run in ((create, make_key), (revoke, refuse_key), (ended, send_away), (listed, list_keys)):
         add_common(part)
         part.set_defaults(run=run)
 
@@ -40,6 +42,14 @@ def refuse_key(options: argparse.Namespace) -> int:
     with engine_for(options) as engine:
         revoke_key(engine, options.id)
     print(f"Key {options.id} is revoked; running services refuse it within two seconds.")
+    return 0
+
+
+def send_away(options: argparse.Namespace) -> int:
+    """End the sessions of a person."""
+    with engine_for(options) as engine:
+        n = end_sessions(engine, options.person)
+    print(f"Ended {n} sessions of {options.person}.")
     return 0
 
 

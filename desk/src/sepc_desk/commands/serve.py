@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 from typing import Any
 
@@ -13,7 +14,7 @@ from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.models import ModelFolder
 from sepc_desk.service.connections import LimitedConnection
 from sepc_desk.service.keeper import start_keeper
-from sepc_desk.settings import FILE, PREFIX
+from sepc_desk.settings import FILE, PREFIX, Settings
 
 APP = "sepc_desk.service.app:create_app"
 
@@ -52,8 +53,18 @@ def serve(options: argparse.Namespace) -> int:
             os.environ[PREFIX + name.upper()] = str(getattr(options, name))
     for name in THREADS:
         os.environ.setdefault(name, "1")
+    own = None
     if settings.processes > 1 and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
+        own = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
+    try:
+        _run(settings)
+    finally:
+        if own is not None:
+            shutil.rmtree(own, ignore_errors=True)
+    return 0
+
+
+def _run(settings: Settings) -> None:
     uvicorn.run(
         APP,
         factory=True,
@@ -73,4 +84,3 @@ def serve(options: argparse.Namespace) -> int:
         date_header=False,
         log_config=None,
     )
-    return 0
