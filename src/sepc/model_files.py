@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -30,6 +29,7 @@ from sepc.io.inspection import Inspection, without_lost_promises
 from sepc.io.reader import Reader
 from sepc.io.signatures import read_verified
 from sepc.io.writer import Node, Writer
+from sepc.plain_values import version_of
 
 # How deeply wrappers may be nested.
 MOST_NESTED = 8
@@ -144,7 +144,7 @@ def to_bytes(estimator: Any) -> bytes:
         raise TypeError(
             f"{classifier_name(estimator)} is not an estimator of this library and cannot be saved; {known} can."
         )
-    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
+    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "model": node})
 
 
 def model_digest(estimator: Any) -> str:

@@ -291,8 +291,8 @@ def test_gaps_are_refused():
         ({"direction": {"purpose": "up"}}, "categories, which have no direction"),
         ({"direction": {"rate": "sideways"}}, "must be 'up' or 'down'"),
         ({"direction": {"rate": "up"}, "bounds": {"rate": (None, -50.0)}}, "leave no value"),
-        ({"cost": {"rate": 0.0}}, "must be a positive number"),
-        ({"cost": {"rate": np.inf}}, "must be a positive number"),
+        ({"cost": {"rate": 0.0}}, "must be a number above 0"),
+        ({"cost": {"rate": np.inf}}, "must be a number above 0"),
         ({"min_trust": 1.5}, "min_trust"),
     ],
 )

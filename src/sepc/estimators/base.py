@@ -13,10 +13,10 @@ from sepc._typing import FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
-from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
 from sepc.estimators.given_rows import check_order, decide_as_given, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
+from sepc.wording import check_number
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -142,7 +142,7 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     0 with trust 0.9..., by LogisticRegression.
     """
     if min_trust is not None:
-        check_probability("min_trust", min_trust)
+        check_number("min_trust", min_trust, least=0, most=1)
     warn_if_broken(model)
     return _lazily(model, X, min_trust) if is_lazy(X) else decide_rows(model, X, min_trust)
 

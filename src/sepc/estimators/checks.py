@@ -21,9 +21,3 @@ def check_labels(y: ArrayLike, who: str) -> NDArray[Any]:
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return np.asarray(labels)
-
-
-def check_probability(name: str, share: float) -> None:
-    """Raise if a parameter is not a probability."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"{name} is {share!r}; it is a probability, so it must lie in [0, 1].")

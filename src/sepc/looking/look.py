@@ -18,6 +18,7 @@ from sepc.looking.labels import label_findings
 from sepc.looking.leakage import leakage_findings
 from sepc.looking.row_order import row_findings
 from sepc.looking.totals import total_findings
+from sepc.wording import check_number
 
 # At most this many rows are examined.
 LOOKED_AT = 40_000
@@ -63,7 +64,9 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
     n_given = _n_rows(X)
-    n_rows = n_given if n_rows is None else n_rows
+    if n_rows is None:
+        n_rows = n_given
+    check_number("n_rows", n_rows, least=n_given, whole=True, instead="which is how many there are")
     labels = None if y is None else np.asarray(y)
     found = []
     if labels is not None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_probability
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
@@ -28,7 +27,7 @@ from sepc.recourses.recourse import Recourse
 from sepc.recourses.relations import GivenRelation
 from sepc.recourses.searching import AnswerSearch
 from sepc.recourses.tables import as_rows
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 # Answers to look for, for one row and for each row of a table.
 SEVERAL, ONE = 3, 1
@@ -118,7 +117,9 @@ def recourse(
     To be accepted as 'benign' ...
     """
     if min_trust is not None:
-        check_probability("min_trust", min_trust)
+        check_number("min_trust", min_trust, least=0, most=1)
+    if n_answers is not None:
+        check_number("n_answers", n_answers, least=1, whole=True)
     X = as_rows(row)
     question = Question(
         model,

@@ -31,9 +31,10 @@ from sepc.estimators.selective.promise import ErrorsByLabel, promise_in_words, w
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.selective.validation import check_fit_arguments, check_promise, check_shares, risks_of_labels
+from sepc.estimators.selective.validation import check_fit_arguments, check_promise, risks_of_labels
 from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.statistics.splits import random_parts
+from sepc.wording import check_number
 
 
 class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
@@ -198,6 +199,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         -------
         self
         """
+        check_number("n_erased", n_erased, least=0, whole=True)
         self._fit_parts(X, y, groups, None, n_erased)
         warn_of_no_promise(self.controls_, self.summary())
         return self
@@ -385,7 +387,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
         check_promise(self.max_risk, self.by, self.parents, self.one_threshold)
-        check_shares({"confidence": self.confidence, "calibration_size": self.calibration_size})
+        for name in ("confidence", "calibration_size"):
+            check_number(name, getattr(self, name), above=0, below=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,6 @@ from sepc.columns.number_columns import plain_rows, refuse_text
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.checks import check_probability
 from sepc.estimators.sep.best_columns import best_columns
 from sepc.estimators.sep.constraints import check_constraints
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -40,6 +39,7 @@ from sepc.estimators.sep.training_set import (
 from sepc.kernels.enclose import LOCAL_ROWS
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
+from sepc.wording import check_number
 
 
 class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
@@ -362,26 +362,23 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
-            raise ValueError(f"n_impure is {self.n_impure!r}; it must be a number of rows (int) or a share (float).")
+        check_number("n_impure", self.n_impure, least=0)
         if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
             raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
         if self.trust not in TRUSTS:
             raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
-        check_probability("min_trust", self.min_trust)
-        if self.max_rounds < 1:
-            raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
-        if self.max_ellipsoids is not None and self.max_ellipsoids < 1:
-            raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
-        if self.fit_rows not in ("auto", None) and (isinstance(self.fit_rows, str) or self.fit_rows < 1):
-            raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
+        check_number("min_trust", self.min_trust, least=0, most=1)
+        check_number("max_rounds", self.max_rounds, least=1, whole=True)
+        if self.max_ellipsoids is not None:
+            check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
+        if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
+            check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
         check_class_weight(self.class_weight)
         check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
-        is_number = isinstance(self.max_features, Integral) and not isinstance(self.max_features, bool)
-        if self.max_features is not None and not (is_number and self.max_features >= 1):
-            raise ValueError(f"max_features is {self.max_features!r}; it must be a number of columns, or None for all.")
-        if self.max_features is not None and (self.published or self.trust != "weights"):
-            raise ValueError("max_features needs trust='weights': columns are compared by what they add to log-odds.")
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, least=1, whole=True, instead="or None for all columns")
+            if self.published or self.trust != "weights":
+                raise ValueError("max_features needs trust='weights': columns are compared by their terms in log-odds.")
         if self.out_of_fold and (self.published or self.trust != "weights"):
             raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
 

@@ -15,7 +15,7 @@ from sepc.estimators.sep.fitted import FittedEllipsoids, sample_rows
 from sepc.estimators.sep.importances import importances_of
 from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.sep_model import SEPModel
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 
 class FittedViews:
@@ -88,6 +88,7 @@ class FittedViews:
         (n, d) array
         """
         check_is_fitted(self)
+        check_number("n", n, least=0, whole=True)
         if (alone := self.model_.alone) is not None:
             names = listed(shown(self.model_.feature_names[j]) for j in alone.features.tolist())
             raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")

@@ -15,7 +15,7 @@ from sepc.model.count_rules import judge_sets
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import credible_interval, smooth
-from sepc.wording import counted, decimal, name_of
+from sepc.wording import check_number, counted, decimal, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +92,7 @@ class Regions(ShownAsCard):
 
         They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
         """
+        check_number("confidence", confidence, above=0, below=1)
         n_rows = self.counts.sum(axis=1).astype(np.float64)
         return credible_interval(self.probabilities.max(axis=1), n_rows, confidence)
 

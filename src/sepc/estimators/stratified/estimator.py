@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +32,7 @@ from sepc.estimators.wrapping import Wrapper
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel, keeps_hashes
 from sepc.points.missing_labels import refuse_missing_labels
+from sepc.wording import check_number
 
 
 def _all_have_probabilities(self: StratifiedClassifier) -> bool:
@@ -241,9 +241,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
         for name, least in (("min_rows", 1), ("min_class_rows", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+            check_number(name, getattr(self, name), least=least, whole=True)
 
 
 def _take(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:

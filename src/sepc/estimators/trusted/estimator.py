@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_labels, check_probability
+from sepc.estimators.checks import check_labels
 from sepc.estimators.editable import Editable
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
@@ -31,6 +31,7 @@ from sepc.estimators.unwrapping import classifier_name
 from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.model.edits import Edit
 from sepc.statistics.splits import stratified_folds
+from sepc.wording import check_number
 
 
 class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
@@ -173,7 +174,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        check_probability("min_trust", self.min_trust)
+        check_number("min_trust", self.min_trust, least=0, most=1)
         if not (self.partition is None or isinstance(self.partition, SEPClassifier)):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 
