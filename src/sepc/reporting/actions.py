@@ -30,7 +30,7 @@ LEVEL = 0.01
 DO_ABOUT = {
     Cause.OVERLAP: "classes overlap there: they need a person, or another column that separates the classes",
     Cause.UNSEEN: "nothing like them was seen in training: check their values first",
-    Cause.THIN: "there is too little evidence: labels for rows like these would settle them",
+    Cause.THIN: "there is too little evidence for the trust asked for",
     Cause.DRIFTED: "the data have drifted there: label some of these rows and repair the model",
     Cause.MISSING: "they have missing values: fill these in and decide again",
     Cause.UNEXPLAINED: "the model gives no reason",

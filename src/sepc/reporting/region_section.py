@@ -91,7 +91,10 @@ def _tables(regions: RegionTable, figures: ReportFigures) -> list[Markup | None]
 
 def _table(caption: str, regions: Sequence[RegionRow], figures: ReportFigures) -> Markup:
     columns = [Column("region", class_="name"), Column("predicted labels"), Column("held\u2011out rows", True)]
-    columns += [Column("accepted", True), *([] if regions[0].n_right is None else [Column("right", True)])]
+    columns += [
+        Column("accepted", True),
+        *([] if regions[0].n_right is None else [Column("right, 95 % interval", True)]),
+    ]
     columns += [Column("mean trust", True)]
     rows = []
     for region in regions:
