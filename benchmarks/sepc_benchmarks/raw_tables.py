@@ -444,8 +444,8 @@ def raw_tables() -> list[RawTable]:
             "takes the row out",
             totals,
             {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER},
-            {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER, "rows": NAMED},
-            "the row is named and not taken out",
+            {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER, "rows": NAMED, "labels": NAMED},
+            "the row, which has no label, is named and not taken out",
         ),
         RawTable(
             "units in the header: `weight (kg)`, `income [EUR]`; `height (cm)` over values in `in`",

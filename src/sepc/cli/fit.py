@@ -19,7 +19,7 @@ from sepc.cli.fitting import (
 )
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
 from sepc.cli.matters_most import matters_most
-from sepc.cli.messages import say
+from sepc.cli.messages import complain, say
 from sepc.cli.model_columns import taken_as
 from sepc.cli.parquet_fit import plan_of
 from sepc.cli.result_files import check_writable
@@ -51,6 +51,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Fit from the file if it is large and this is possible, else from memory."""
+    from sepc.looking.look import leaks
+
     with open_table(source_from(options)) as table:
         reader = found_rows(table, options, options.by)
         plan = plan_of(reader, options)
@@ -63,9 +65,12 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         rows, pairs = with_merged_labels(rows)
         merges = {"merged_labels": [list(pair) for pair in pairs]}
     training, held_out = split(rows, options)
+    for finding in leaks(training.X, training.y):
+        complain(f"warning: {finding}")
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
     names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)
     facts = _facts_of(estimator, names, n_rows, training.n_dropped, held_out)
+    facts["why_dropped"] = "with empty cells" if options.missing == "drop" else "without a label"
     if held_out is not None:
         facts["held_out"]["which"] = split_words(options)
         facts["held_out"]["last"] = bool(options.test_last)
@@ -160,7 +165,9 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
 def _summary_of(facts: dict[str, Any]) -> str:
     """The facts in a few lines of text."""
     labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
-    dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
+    dropped = (
+        f" ({counted(facts['rows_dropped'], 'row')} {facts['why_dropped']} left out)" if facts["rows_dropped"] else ""
+    )
     head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
     merged = merged_words(facts["merged_labels"]) if "merged_labels" in facts else ""
     lines = [merged, head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]

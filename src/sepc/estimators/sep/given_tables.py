@@ -26,8 +26,8 @@ from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
-from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
-from sepc.looking.totals import warn_of_totals
+from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_labels
+from sepc.looking.look import warn_at_fit
 from sepc.model.seen_rows import given_columns
 from sepc.model.standalone import Standalone
 from sepc.points.missing_labels import refuse_missing_labels
@@ -55,7 +55,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
         refuse_numbers(labels, counts)
         check_classification_targets(training.labels)
-        warn_of_misspellings(labels, counts)
+        warn_of_labels(labels, counts)
         return replace(training, alone=_standalone(training.columns, training.labels, settings))
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
@@ -69,7 +69,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         copies = Copies.of(weights)
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
-    warn_of_misspellings(*counted_labels(labels))
+    warn_of_labels(*counted_labels(labels))
     alone = _standalone(columns, np.unique(labels), settings)
     training = complete(rows, labels, columns, settings, alone)
     unit = 1.0 if copies is None else copies.unit
@@ -100,7 +100,7 @@ def _numbers(
         labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
         kinds, values = read_columns(X, settings.categorical, settings.force_features)
-        warn_of_totals(last_cells(X), values)
+        warn_at_fit(last_cells(X), values, labels, {*(settings.categorical or ()), *settings.force_features})
         given, kinds = kinds, _keep(kinds, settings.kept)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
@@ -125,6 +125,8 @@ def _numbers(
             X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
         )
     check_classification_targets(labels)
+    if not is_table(X):
+        warn_at_fit({}, {f"x{j}": column for j, column in enumerate(rows.T)}, labels)
     if copies is not None:
         rows, labels = rows[copies.positions], labels[copies.positions]
     return rows, labels, GivenColumns(rows.shape[1], names)
