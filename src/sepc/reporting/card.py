@@ -15,7 +15,7 @@ from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.partitions import named_region
-from sepc.wording import decimal, percent
+from sepc.wording import decimal, percent, visible
 
 # Regions shown, those with the most training rows.
 N_REGIONS = 10
@@ -145,4 +145,4 @@ def escape_cell(value: Any) -> str:
     >>> print(escape_cell("a > b|c"))
     a &#62; b\|c
     """
-    return " ".join(str(value).split()).translate(ESCAPES)
+    return visible(" ".join(str(value).split())).translate(ESCAPES)
