@@ -14,7 +14,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probab
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
-from sepc.estimators.given_rows import decide_as_given, given_features, with_left_out
+from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.wording import check_number, counted
 
@@ -58,6 +58,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         self._check_fitted()
         return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide, warns=True)
 
+    @pointing_to_decide()
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
         self._check_fitted()
@@ -65,6 +66,7 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
             return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
         return self._labels(with_left_out(self, X))
 
+    @pointing_to_decide()
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
         self._check_fitted()
@@ -93,9 +95,11 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         raise NotImplementedError
 
     def _labels(self, X: Any) -> NDArray[Any]:
+        check_order(self, X)
         return self._decide(X).label
 
     def _probabilities(self, X: Any) -> FloatArray:
+        check_order(self, X)
         return self._decide(X).probabilities
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
@@ -102,24 +103,36 @@ def given_features(model: Any, X: Any, *, warns: bool = False) -> Any:
 
 
 def with_left_out(model: Any, X: Any) -> Any:
-    """Add to the table `X`, as missing values, the columns that training left out and `X` lacks; all else unchanged.
-
-    Raises, as scikit-learn does, unless the others are those of training in order.
-    """
+    """Add to the table `X`, as missing values, the columns that training left out and `X` lacks; all else unchanged."""
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None or (given := column_names(X)) == names:
         return X
     refuse_repeated(given)
     missing = [name for name in names if name not in given]
     needed = needed_columns(model) if missing else None
-    left_out = [] if needed is None else [name for name in missing if name not in needed]
-    if left_out and given == [name for name in names if name not in left_out]:
-        return with_columns(X, names)
+    if needed is None:
+        return X
+    left_out = [name for name in missing if name not in needed]
+    # In any other order, scikit-learn's checks raise, and name only the other columns.
+    is_in_order = given == [name for name in names if name not in left_out]
+    return with_columns(X, names if is_in_order else [*given, *left_out]) if left_out else X
+
+
+def check_order(model: Any, X: Any) -> None:
+    """Raise, as scikit-learn does, unless a table has the columns of training in order."""
+    if hasattr(X, "columns"):
+        _check_feature_names(model, X, reset=False)
+
+
+@contextmanager
+def pointing_to_decide() -> Iterator[None]:
+    """Add to scikit-learn's error about other columns, or another order, which methods take them."""
     try:
-        _check_feature_names(model, with_columns(X, [*given, *left_out]) if left_out else X, reset=False)
+        yield
     except ValueError as error:
+        if not str(error).startswith("The feature names should match"):
+            raise
         raise ValueError(f"{error}decide and score take columns in any order, and ignore others.") from None
-    return X
 
 
 def _wanted_columns(

@@ -213,7 +213,10 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
             f"TrustedClassifier({name}(...)) to the training rows, and ask for recourse from that."
         )
     if partition is None:
-        raise TypeError(f"{name} has several partitions, or none; recourse needs a model with one, an SEPClassifier.")
+        raise TypeError(
+            f"Recourse searches the ellipsoids of one partition, and this {name} has none, or several; ask an "
+            "SEPClassifier, such as that of a single stratum, or a TrustedClassifier around another library's model."
+        )
     if getattr(inside.classifier, "transformer", None) is not None:
         raise TypeError(
             f"The partition of this {name} sees only what its transformer makes of the columns, and recourse is about "
