@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -76,7 +77,12 @@ NO_MEMORY = "not enough memory; use fewer columns or rows, or a machine with mor
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports errors in one line."""
+    """A parser that reports errors in one line, and takes ``-999,unknown`` for the value of an option."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # argparse tells negative numbers from options by this, and the options here all start with a letter.
+        self._negative_number_matcher = re.compile(r"-[^-a-zA-Z]")
 
     def error(self, message: str) -> NoReturn:
         """Raise with the message and a pointer to --help."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
@@ -17,9 +17,9 @@ from sepc.cli.option_values import names_in
 from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Batch, is_gap, refuse_gaps
+from sepc.cli.tables import Batch, Table, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
-from sepc.wording import counted, percent
+from sepc.wording import MOST_NAMES, counted, listed, percent, shown
 
 # Returns the output columns of a batch, and counts of its rows.
 Decider = Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]
@@ -85,14 +85,22 @@ def run(options: argparse.Namespace) -> None:
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
         rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.copy)
+        ignored = _ignored(table, {*scorer.names, *rows.copied, options.target})
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
             counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
-        remarks = _remarks(estimator)
+        remarks = [*ignored, *_remarks(estimator)]
         text = "\n".join([_words(counts, options.output), *remarks])
         say(options, text, counts | {"output": options.output} | ({"remarks": remarks} if remarks else {}))
+
+
+def _ignored(table: Table, used: Collection[str]) -> list[str]:
+    """Name the columns of a table that are neither used nor copied."""
+    further = [shown(name) for name in table.names if name not in used]
+    named = f"{counted(len(further), 'column')} that the model was not fitted to: {listed(further, MOST_NAMES)}"
+    return [f"Ignored {named}"] if further else []
 
 
 def _remarks(estimator: Any) -> list[str]:

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray
 from sepc.columns.non_features import NonFeature, distinct_of, guess_from_large_numbers, guess_non_feature
 from sepc.columns.recognition import ONE_WAY, READABLE, Doubt, is_gap_text, recognise
-from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
+from sepc.columns.table import (
+    column_names,
+    column_of,
+    exact_column_of,
+    has_large,
+    is_categorical,
+    refuse_repeated,
+)
 from sepc.columns.written import What, Written
 from sepc.plain_values import plain
 from sepc.records import given, part, record, text
@@ -109,6 +116,7 @@ def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], s
         If `categorical` or `force` names a column that `X` does not have.
     """
     names = column_names(X)
+    refuse_repeated(names)
     unknown = [name for name in (*categorical, *force) if name not in names]
     if unknown:
         raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
 from sepc.points.inputs import is_gap as is_gap  # re-exported for modules that read columns
-from sepc.wording import shown
+from sepc.wording import MOST_NAMES, listed, shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
 NUMBER_KINDS = "biuf"
@@ -34,6 +35,17 @@ def column_names(X: Any) -> list[Any]:
     """The names of the columns."""
     names = X.column_names if hasattr(type(X), "column_names") else X.columns
     return names.tolist() if hasattr(names, "tolist") else list(names)  # slower for an Index
+
+
+def refuse_repeated(names: Sequence[Any], among: Collection[Any] | None = None) -> None:
+    """Raise if several columns have the same name; of those `among` which it matters, or of all."""
+    times = Counter(names)
+    repeated = [name for name, n in times.items() if n > 1 and (among is None or name in among)]
+    if repeated:
+        raise ValueError(
+            f"There are several columns called {listed(map(shown, repeated), MOST_NAMES)}; it is unclear which is "
+            "meant. Give every column a name of its own."
+        )
 
 
 def with_columns(X: Any, names: Sequence[Any]) -> Any:

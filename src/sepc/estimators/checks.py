@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
+from sepc.columns.table import column_names, is_table, refuse_repeated
 from sepc.points.missing_labels import refuse_missing_labels
+
+
+def check_table(X: Any) -> None:
+    """Raise if `X` is a table with two columns of the same name, before scikit-learn does so in its own terms."""
+    if is_table(X):
+        refuse_repeated(column_names(X))
 
 
 def check_labels(y: ArrayLike, who: str) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.columns.written import Written
-from sepc.estimators.exported import are_texts
+from sepc.estimators.exported import are_texts, check_encodable
 from sepc.onnx.graph import Graph, Value, onnx_package
 
 if TYPE_CHECKING:
@@ -82,7 +82,12 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
 def infos_of(inputs: Collection[ColumnInput]) -> list[ValueInfoProto]:
     """The inputs as the graph declares them."""
     onnx = onnx_package()
-    return [onnx.helper.make_tensor_value_info(own.name, getattr(onnx.TensorProto, own.type), ["n"]) for own in inputs]
+    return [
+        onnx.helper.make_tensor_value_info(
+            check_encodable(own.name, TARGET), getattr(onnx.TensorProto, own.type), ["n"]
+        )
+        for own in inputs
+    ]
 
 
 def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInput]) -> tuple[Value, Value | None]:

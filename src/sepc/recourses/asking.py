@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import decide_rows
+from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
@@ -206,8 +206,22 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
             "fitted to the table itself; an SEPClassifier standardises, and takes categories and missing values."
         )
     partition = partition_behind(decisions)
-    if partition is None or getattr(inside.classifier, "transformer", None) is not None:
-        raise TypeError(f"{classifier_name(model)} has no partition of the columns themselves, which recourse needs.")
+    name = classifier_name(model)
+    if not isinstance(inside.classifier, DecidingClassifier):
+        raise TypeError(
+            f"Recourse searches the ellipsoids of a partition, which {name} lacks. Wrap it: fit "
+            f"TrustedClassifier({name}(...)) to the training rows, and ask for recourse from that."
+        )
+    if partition is None:
+        raise TypeError(
+            f"Recourse searches the ellipsoids of one partition, and this {name} has none, or several; ask an "
+            "SEPClassifier, such as that of a single stratum, or a TrustedClassifier around another library's model."
+        )
+    if getattr(inside.classifier, "transformer", None) is not None:
+        raise TypeError(
+            f"The partition of this {name} sees only what its transformer makes of the columns, and recourse is about "
+            "the columns themselves; fit it without a transformer."
+        )
     return partition
 
 

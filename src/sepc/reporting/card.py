@@ -19,7 +19,7 @@ from sepc.reporting.facts import facts_of, importances_of, parameters_of, promis
 from sepc.reporting.partitions import names_of_regions
 from sepc.reporting.region_rows import region_table
 from sepc.views.outcomes import is_right
-from sepc.wording import decimal, percent
+from sepc.wording import decimal, percent, visible
 
 WRAP_IT = "wrap it in a TrustedClassifier"
 # Regions shown, those with the most held-out rows.
@@ -144,4 +144,4 @@ def escape_cell(value: Any) -> str:
     >>> print(escape_cell("a > b|c"))
     a &#62; b\|c
     """
-    return " ".join(str(value).split()).translate(ESCAPES)
+    return visible(" ".join(str(value).split())).translate(ESCAPES)

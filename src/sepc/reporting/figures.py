@@ -14,7 +14,7 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
-from sepc.estimators.base import decide_with_trust
+from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
@@ -240,7 +240,7 @@ def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any
         return decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), None
     known = classifier.groups_
     if groups is None and not has_columns(known.by, X):
-        return classifier.decide(X), None
+        return decide_rows(classifier, X), None
     return classifier.decide(X, groups=groups), known.of(X, groups)
 
 

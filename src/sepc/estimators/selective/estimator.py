@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.given_rows import decide_as_given
@@ -207,6 +207,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> None:
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
+        check_table(X)
         self.n_erased_ = n_erased
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
@@ -339,7 +340,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             raise ValueError("groups are given, but there are no promises for groups; name them in by, and refit.")
         if is_lazy(X):
             raise TypeError("groups are for rows in memory; a Dask collection must have the columns named in by.")
-        return decide_as_given(self, X, lambda rows: self._decide(rows, groups))
+        return decide_as_given(self, X, lambda rows: self._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
         keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)

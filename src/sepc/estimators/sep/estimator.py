@@ -273,7 +273,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             standardize=self.standardize and not self.published,
             max_rounds=self.max_rounds,
             max_ellipsoids=self.max_ellipsoids,
-            fit_rows=self.fit_rows,
+            fit_rows=int(self.fit_rows) if isinstance(self.fit_rows, Integral) else self.fit_rows,
             categorical=() if chosen is None or isinstance(chosen, str) else chosen,
             force_features=self.force_features or (),
             monotone=self.monotone,

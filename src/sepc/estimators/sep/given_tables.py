@@ -19,7 +19,7 @@ from sepc.columns.kinds import Column, Kind, read_columns
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings
@@ -46,6 +46,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, otherwise repeated
     in proportion to it, and their missing values are imputed.
     """
+    check_table(X)
     if is_collection(X):
         if sample_weight is not None:
             raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")

@@ -22,7 +22,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.decided_rows import digest_of_numbers
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
@@ -222,6 +222,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
+        check_table(X)
         if not hasattr(X, "columns"):
             # NumPy would turn the numbers of a list that contains text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
