@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sepc.columns.number_texts import BRACKETS, NumberText, number_text, value_of
-from sepc.columns.time_texts import DurationText, Order, date_of, duration_of
+from sepc.columns.time_texts import ORDERS, DurationText, Order, date_of, duration_of
 from sepc.columns.written import NEEDED, What, Written
 from sepc.wording import listed, shown
 
@@ -32,7 +32,9 @@ COMMON_UNIT = 0.05
 MOST_UNITS = 3
 
 ONE_WAY = "Write them in one way"
-WHICH_DECIMAL = "Convert the column to numbers, or say which sign marks decimals (decimal= in pandas.read_csv, --decimal)"
+WHICH_DECIMAL = (
+    "Convert the column to numbers, or say which sign marks decimals (decimal= in pandas.read_csv, --decimal)"
+)
 MIXED_ZONES = "Give all times a zone, or none"
 
 # A year of four digits, which a version such as 1.10.11 does not have.
@@ -111,6 +113,25 @@ def decimal_shown(texts: Sequence[str], written: Written) -> str:
     group = written.thousands if written.thousands in " '" else written.decimal
     other = Written.number(written.unit, swapped, group)
     return written.decimal if any(other.value(text) is None is not written.value(text) for text in texts) else ""
+
+
+def sole_notation(texts: Sequence[str], what: What) -> Written | Doubt:
+    """The notation in which all these texts are numbers or dates, if there is only one reading of them.
+
+    For new cells of a column without a notation of its own: a plain number is read as such, whatever else it may be.
+    If no notation reads all texts, it is the first one.
+    """
+    signs = ((".", ""), (",", "."), (".", ","))
+    numbers = [Written.number("", decimal, thousands) for decimal, thousands in signs]
+    ways = [Written.date(order) for order in ORDERS] if what is What.DATE else numbers
+    fit = [way for way in ways if all(way.value(text) is not None for text in texts)]
+    if not fit or fit[0] is ways[0]:
+        return ways[0]
+    odd = next((text for text in texts if len({way.value(text) for way in fit}) > 1), None)
+    if odd is None:
+        return fit[0]
+    low, high = (str(way.value(odd)).removesuffix(".0").removesuffix(" 00:00:00") for way in fit[:2])
+    return Doubt(f"{shown(odd)}, which may be {low} or {high}", WHICH_DECIMAL)
 
 
 def _may_be_duration(text: str) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
+from sepc._typing import BoolArray, FloatArray
+from sepc.columns.time_texts import has_zone
 from sepc.points.inputs import is_gap as is_gap  # re-exported for modules that read columns
 from sepc.wording import shown
 
@@ -91,7 +92,9 @@ def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
         return values
     objects = np.empty(len(values), dtype=object)
     cells = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
-    objects[:] = [int(cell) if isinstance(cell, Decimal) and cell.is_finite() and cell == int(cell) else cell for cell in cells]
+    objects[:] = [
+        int(cell) if isinstance(cell, Decimal) and cell.is_finite() and cell == int(cell) else cell for cell in cells
+    ]
     return _with_none(objects)
 
 
@@ -150,6 +153,21 @@ def is_categorical(X: Any, name: Any) -> bool:
     column = X.column(name) if hasattr(X, "column_names") else X[name]
     kind = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
     return kind.startswith(("category", "categorical", "enum", "dictionary"))
+
+
+def zones_of(X: Any, name: Any) -> BoolArray:
+    """Which times of a column of dates have a time zone."""
+    column = X.column(name) if hasattr(X, "column_names") else X[name]
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    cells = column_of(X, name)
+    if getattr(kind, "tz", None) is not None or getattr(kind, "time_zone", None) is not None:
+        return np.ones(len(cells), dtype=bool)
+    if str(kind) != "object" and cells.dtype.kind != "O":
+        return np.zeros(len(cells), dtype=bool)
+    given = cells_of(column)
+    zoned = {cell: has_zone(cell) for cell in set(given) if isinstance(cell, str)}
+    return np.array([zoned.get(cell, getattr(cell, "tzinfo", None) is not None) for cell in given], dtype=bool)
 
 
 def _as_array(column: Any) -> NDArray[Any]:
