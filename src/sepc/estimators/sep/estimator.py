@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from sepc._typing import FloatArray
-from sepc.columns.number_columns import plain_rows, refuse_text
+from sepc.columns.number_columns import numbers_of_table, plain_rows
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
@@ -341,7 +341,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             return self.preparation_.check_finite(self.preparation_.rows_of(X))
         rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
         if rows is None:
-            self.check_columns(X)
+            numbers = numbers_of_table(X)
+            if numbers is not X:
+                validate_data(self, X, skip_check_array=True, reset=False)
+                return np.asarray(check_array(numbers, ensure_all_finite="allow-nan", estimator=self, input_name="X"))
             # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
             with np.errstate(invalid="ignore"):
                 rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
@@ -351,7 +354,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """Raise if a column is not numeric or, for a model of a table, if `X` is not a table."""
         kind = type(self).__name__
         if self.preparation_ is None:
-            refuse_text(X, kind)
+            numbers_of_table(X)
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Column, Kind, read_columns
+from sepc.columns.number_columns import numbers_of_table
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
@@ -123,7 +124,12 @@ def _numbers(
     # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
     with np.errstate(invalid="ignore"):
         rows, labels = check_X_y(
-            X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
+            numbers_of_table(X),
+            y,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2,
+            estimator=settings.who,
         )
     check_classification_targets(labels)
     if not is_table(X):
