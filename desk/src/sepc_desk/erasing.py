@@ -9,6 +9,7 @@ from sqlalchemy import Engine, or_, select, text, update
 from sepc_desk.chain import Receipt, append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
+from sepc_desk.reviewing.states import Purpose
 from sepc_desk.reviewing.transactions import now
 from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.schema import cases, entries
@@ -40,7 +41,7 @@ def erase(engine: Engine, case: str, caller: str) -> Erased:
         own = connection.execute(select(entries.c.model).where(entries.c.id == case)).first()
         if own is None:
             raise RequestError(404, "no_such_decision", f"There is no decision {case}.")
-        withdraw(connection, now(connection), cases.c.id == case)
+        withdraw(connection, now(connection), cases.c.id == case, cases.c.purpose != Purpose.PLANTED)
         holds = (or_(entries.c.id == case, entries.c.about == case), entries.c.private.is_not(None))
         gone = connection.execute(select(entries.c.id).where(*holds)).scalars().all()
         if not gone:
@@ -55,7 +56,7 @@ def erase_until(engine: Engine, until: int, caller: str, model: str | None = Non
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         lock_chain(connection)
         holds = [entries.c.at < until, entries.c.private.is_not(None)]
-        old = [cases.c.decided_at < until]
+        old = [cases.c.decided_at < until, cases.c.purpose != Purpose.PLANTED]
         if model is not None:
             holds.append(entries.c.model == model)
             old.append(cases.c.model == model)

@@ -18,6 +18,10 @@ from sepc_desk.settings import ROLES
 
 PREFIX = "sepc"
 ALL_MODELS = "*"
+# Programs never review and never own a model.
+FOR_PEOPLE = frozenset({"reviewer", "owner"})
+# The longest name of a person that OpenID Connect allows.
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,13 @@ class Key:
     ----------
     id : str
     name : str
+        Of the person or the program that it belongs to; a person has the same name as at the sign-in.
     role : str
     models : frozenset of str
         The models that it may be used with; "*" stands for all.
     is_revoked : bool
+    is_person : bool
+        Whether it belongs to a person.
     """
 
     id: str
@@ -39,6 +46,7 @@ class Key:
     role: str
     models: frozenset[str]
     is_revoked: bool = False
+    is_person: bool = False
 
 
 def hash_of(secret: str) -> bytes:
@@ -46,12 +54,19 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def create_key(engine: Engine, name: str, models: list[str], role: str = "program") -> str:
-    """Create a key; returns it, for the only time."""
+def create_key(
+    engine: Engine, name: str, models: list[str], role: str = "program", *, is_person: bool | None = None
+) -> str:
+    """Create a key of a program or of a person; by default as its role asks for. Returns it, for the only time."""
+    is_person = role not in ("program", "monitor") if is_person is None else is_person
     if role not in ROLES:
         raise SettingError(f"{role!r} is not a role; use one of {', '.join(ROLES)}.")
     if not models:
         raise SettingError("Name the models that the key may be used with, or * for all of them.")
+    if role in FOR_PEOPLE and not is_person:
+        raise SettingError(f"Programs cannot have the role {role}; say whose key it is with --person.")
+    if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
+        raise SettingError(f"A name has 1 to {LONGEST_NAME} printable characters.")
     own_id = secrets.token_hex(4)
     secret = f"{PREFIX}_{own_id}_{secrets.token_urlsafe(32)}"
     values = {
@@ -60,6 +75,7 @@ def create_key(engine: Engine, name: str, models: list[str], role: str = "progra
         "name": name,
         "role": role,
         "models": " ".join(sorted(set(models))),
+        "is_person": is_person,
     }
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         connection.execute(insert(keys).values(**values, created_at=_now()))
@@ -80,7 +96,9 @@ def all_keys(engine: Engine) -> dict[bytes, Key]:
     with engine.connect() as connection:
         found = connection.execute(select(keys).order_by(keys.c.created_at)).all()
     return {
-        bytes(own.hash): Key(own.id, own.name, own.role, frozenset(own.models.split()), own.revoked_at is not None)
+        bytes(own.hash): Key(
+            own.id, own.name, own.role, frozenset(own.models.split()), own.revoked_at is not None, own.is_person
+        )
         for own in found
     }
 

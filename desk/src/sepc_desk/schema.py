@@ -44,6 +44,13 @@ Index(
     postgresql_where=text("request_key IS NOT NULL"),
     sqlite_where=text("request_key IS NOT NULL"),
 )
+Index(
+    "ix_entries_changes",
+    entries.c.model,
+    entries.c.place,
+    postgresql_where=text("kind = 'change'"),
+    sqlite_where=text("kind = 'change'"),
+)
 
 contexts = Table(
     "contexts",
@@ -62,6 +69,8 @@ keys = Table(
     Column("models", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    # Whether it belongs to a person of this name, and not to a program.
+    Column("is_person", Boolean, nullable=False),
 )
 
 # A decision that people look at, or a planted case. It holds no value of the row, so an erasure need not change it.

@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 
+from sepc_desk.authority import PERSON, Identity, identity_of_key
 from sepc_desk.errors import RequestError
 from sepc_desk.keys import PREFIX, all_keys, hash_of
-from sepc_desk.service.identity import Identity, identity_of_key
 from sepc_desk.service.limits import Rates
 
 # How often keys are read; a revoked key may work that much longer.
@@ -108,4 +108,4 @@ def session_identity(request: Request, token: str | None = None) -> Identity | N
         if not hmac.compare_digest(token.encode(), str(session.get("csrf", "")).encode()):
             raise RequestError(403, "no_csrf_token", "Send the csrf_token of GET /me in the header X-CSRF-Token.")
     grants = frozenset((str(role), str(model)) for role, model in session.get("grants", []))
-    return Identity(f"person:{session['person']}", grants, is_session=True)
+    return Identity(f"{PERSON}{session['person']}", grants, is_session=True)

@@ -19,6 +19,7 @@ from sepc_desk.database import check_durable, engine_of
 from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.changes import load_live, newest_change
 from sepc_desk.owning.making import Workshop
 from sepc_desk.service.access import Gate, KeyRing
 from sepc_desk.service.grouping import Grouper
@@ -63,14 +64,19 @@ class Desk:
         self.gate: Gate
 
     def _load(self) -> None:
-        stamp = self.folder.stamp()
-        models = self.folder.load_live()
+        stamp = self._now()
+        models = load_live(self.engine, self.folder)
         for model in models.values():
             keep_context(self.engine, *model.context)
         self.models, self._stamp = models, stamp
         # What is loaded stays in memory. The garbage collector need not scan it, which would delay answers.
         gc.collect()
         gc.freeze()
+
+    def _now(self) -> Any:
+        """Changes whenever a version is added, or another one goes live."""
+        with self.engine.connect() as connection:
+            return self.folder.stamp(), newest_change(connection)
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -114,7 +120,7 @@ class Desk:
         """Load models again if their folder has changed."""
         loop = asyncio.get_running_loop()
         try:
-            if await loop.run_in_executor(None, self.folder.stamp) != self._stamp:
+            if await loop.run_in_executor(None, self._now) != self._stamp:
                 await loop.run_in_executor(None, self._load)
                 log.info("models loaded", extra={"models": sorted(self.models)})
         except (ModelFolderError, OSError, SQLAlchemyError) as error:

@@ -15,11 +15,11 @@ from joserfc.errors import JoseError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import grants_of_claim
 from sepc_desk.errors import RequestError
 from sepc_desk.service.access import session_identity
 from sepc_desk.service.desk import answer, desk_of
 from sepc_desk.service.documents import PLAIN_DOCUMENT
-from sepc_desk.service.identity import grants_of_claim
 from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
