@@ -14,7 +14,7 @@ import pandas as pd
 import sepc
 from conftest import Running
 from sample_models import rows_of
-from servers import DeskProcess
+from servers import KEYED, DeskProcess
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import Chain, keep_context
@@ -176,7 +176,7 @@ class OwnedDesk:
 @contextmanager
 def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     """Start a service on a migrated database, in a folder of its own."""
-    settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
+    settings = load_settings(KEYED, database=database, models=home / "models", **SETTINGS)
     data = Owned(engine_of(settings), home / "models", settings)
     first, other = data.add(400, 0), data.add(400, 1)
     data.decide(square(REFERENCE, 2)[0], data.live)

@@ -8,18 +8,23 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from sqlalchemy import Engine, insert, select, update
 
+from sepc_desk.chain import note
 from sepc_desk.errors import SettingError
 from sepc_desk.schema import keys, sessions
 from sepc_desk.settings import ROLES
 
 PREFIX = "sepc"
 ALL_MODELS = "*"
+# What the log says of keys.
+CREATED, REVOKED = "key created", "key revoked"
+KEY_DAYS, DAY = 365, 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,10 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def create_key(engine: Engine, name: str, models: list[str], role: str = "program") -> str:
-    """Create a key; returns it, for the only time."""
+def create_key(
+    engine: Engine, name: str, models: list[str], role: str = "program", *, days: int = KEY_DAYS, by: str = "command"
+) -> str:
+    """Create a key that expires after some days; returns it, for the only time."""
     if role not in ROLES:
         raise SettingError(f"{role!r} is not a role; use one of {', '.join(ROLES)}.")
     if not models:
@@ -62,16 +69,25 @@ def create_key(engine: Engine, name: str, models: list[str], role: str = "progra
         "name": name,
         "role": role,
         "models": " ".join(sorted(set(models))),
+        "expires_at": _now() + days * DAY,
     }
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        note(connection, by, CREATED, told(values))
         connection.execute(insert(keys).values(**values, created_at=_now()))
     return secret
 
 
-def revoke_key(engine: Engine, own_id: str) -> None:
-    """Refuse a key from now on; running services do so within two seconds."""
+def told(key: Mapping[str, Any]) -> str:
+    """What the log says of a key: all that it depends on who may do what with it."""
+    kept = [key[name] for name in ("id", "name", "role", "models", "expires_at")]
+    return orjson.dumps([bytes(key["hash"]).hex(), *kept]).decode()
+
+
+def revoke_key(engine: Engine, own_id: str, by: str = "command") -> None:
+    """Refuse a key from now on; running services do so within five seconds, or answer nobody."""
     is_own = keys.c.id == own_id
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        note(connection, by, REVOKED, own_id)
         found = connection.execute(update(keys).where(is_own, keys.c.revoked_at.is_(None)).values(revoked_at=_now()))
         if found.rowcount == 0:
             raise SettingError(f"There is no active key {own_id}; `sepc-desk keys list` shows all keys.")
@@ -82,7 +98,13 @@ def all_keys(engine: Engine) -> dict[bytes, Key]:
     with engine.connect() as connection:
         found = connection.execute(select(keys).order_by(keys.c.created_at)).all()
     return {
-        bytes(own.hash): Key(own.id, own.name, own.role, frozenset(own.models.split()), own.revoked_at is not None)
+        bytes(own.hash): Key(
+            own.id,
+            own.name,
+            own.role,
+            frozenset(own.models.split()),
+            own.revoked_at is not None or (own.expires_at is not None and own.expires_at < _now()),
+        )
         for own in found
     }
 
@@ -91,18 +113,20 @@ def start_session(engine: Engine, person: str, claims: Any, seconds: float) -> s
     """Start a session; returns its secret. What the provider says now counts for all sessions of this person."""
     secret, at, said = secrets.token_urlsafe(32), _now(), orjson.dumps(claims).decode()
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        note(connection, f"person:{person}", "signed in", said)
         connection.execute(update(sessions).where(sessions.c.person == person).values(claims=said))
         new = {"hash": hash_of(secret), "person": person, "claims": said, "until": at + int(seconds * 1e6)}
         connection.execute(insert(sessions).values(new))
     return secret
 
 
-def end_sessions(engine: Engine, person: str, secret: str | None = None) -> int:
+def end_sessions(engine: Engine, person: str, by: str, secret: str | None = None) -> int:
     """End the sessions of a person, or one of them; returns how many there were."""
     own = [sessions.c.person == person, sessions.c.ended_at.is_(None), sessions.c.until > _now()]
     if secret is not None:
         own.append(sessions.c.hash == hash_of(secret))
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        note(connection, by, "signed out", person)
         return connection.execute(update(sessions).where(*own).values(ended_at=_now())).rowcount
 
 

@@ -28,6 +28,7 @@ entries = Table(
     Column("private", Text),
     Column("salt", LargeBinary),
     Column("private_digest", LargeBinary),
+    Column("seal", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
 )
 Index(
@@ -62,6 +63,7 @@ keys = Table(
     Column("models", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Column("expires_at", BigInteger),
 )
 
 # When background tasks last succeeded, and why they did not; and a row that health checks write.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc_desk.commands.options import add_common, engine_for
-from sepc_desk.keys import all_keys, create_key, end_sessions, revoke_key
+from sepc_desk.commands.options import add_common, caller, engine_for
+from sepc_desk.keys import KEY_DAYS, all_keys, create_key, end_sessions, revoke_key
 from sepc_desk.settings import ROLES
 
 
@@ -18,6 +18,7 @@ def add_commands(commands: Any) -> None:
     create.add_argument("--name", required=True, help="who uses it")
     create.add_argument("--models", required=True, nargs="+", help="the models that it may be used with; * for all")
     create.add_argument("--role", default="program", choices=ROLES)
+    create.add_argument("--days", type=int, default=KEY_DAYS, help="how long it can be used; default 365")
     revoke = parts.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
     ended = parts.add_parser("end-sessions", help="end all sessions of a person, whose role was withdrawn")
@@ -33,22 +34,22 @@ def make_key(options: argparse.Namespace) -> int:
     # Otherwise the settings would take --models for the folder of models.
     models, options.models = options.models, None
     with engine_for(options) as engine:
-        print(create_key(engine, options.name, models, options.role))
+        print(create_key(engine, options.name, models, options.role, days=options.days, by=caller()))
     return 0
 
 
 def refuse_key(options: argparse.Namespace) -> int:
     """Revoke a key."""
     with engine_for(options) as engine:
-        revoke_key(engine, options.id)
-    print(f"Key {options.id} is revoked; running services refuse it within two seconds.")
+        revoke_key(engine, options.id, caller())
+    print(f"Key {options.id} is revoked; running services refuse it within five seconds.")
     return 0
 
 
 def send_away(options: argparse.Namespace) -> int:
     """End the sessions of a person."""
     with engine_for(options) as engine:
-        n = end_sessions(engine, options.person)
+        n = end_sessions(engine, options.person, caller())
     print(f"Ended {n} sessions of {options.person}.")
     return 0
 

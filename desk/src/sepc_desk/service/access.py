@@ -126,7 +126,8 @@ class Gate:
     async def leave(self, request: Request, identity: Identity) -> None:
         """End the session that a request comes with, for whoever has a copy of its cookie, too."""
         secret = str(request.session.get(SESSION))
-        await asyncio.to_thread(end_sessions, self.ring.engine, identity.caller.partition(":")[2], secret)
+        person = identity.caller.partition(":")[2]
+        await asyncio.to_thread(end_sessions, self.ring.engine, person, identity.caller, secret)
         self.ring.forget(secret)
         request.session.clear()
 
