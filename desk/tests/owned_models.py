@@ -14,7 +14,7 @@ import pandas as pd
 import sepc
 from conftest import Running
 from sample_models import rows_of
-from servers import DeskProcess
+from servers import KEYED, DeskProcess
 from signing_in import SignIn
 from sqlalchemy import Engine, select, update
 
@@ -179,7 +179,7 @@ class OwnedDesk:
 @contextmanager
 def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     """Start a service on a migrated database, in a folder of its own."""
-    settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
+    settings = load_settings(KEYED, database=database, models=home / "models", **SETTINGS)
     data = Owned(engine_of(settings), home / "models", settings)
     first, other = data.add(400, 0), data.add(400, 1)
     data.decide(square(REFERENCE, 2)[0], data.live)
@@ -189,7 +189,7 @@ def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     common = ["--models", str(home / "models"), "--database", database]
     assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
     sign_in = SignIn("square")
-    process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings, is_warm=True)
+    process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings(), is_warm=True)
     running = Running(process.wait_ready(), database)
     owner, second = (sign_in.person(process, name, "owner:square") for name in ("ann", "ben"))
     yield OwnedDesk(running, data, first, other, owner, second, sign_in, home, common, plan, rows)

@@ -157,7 +157,7 @@ def staffed(new_database, model_folder: Path) -> Iterator[Staffed]:
         "planted_share": 0,
         "certificate_share": 0,
     }
-    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, **sign_in.settings)
+    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, **sign_in.settings())
     own = Staffed(process.wait_ready(), database, sign_in)
     for name in ("loans", "wdbc"):
         own.decide(name, 250)
@@ -195,7 +195,7 @@ def test_an_answer_goes_to_the_case_of_its_address_only(staffed: Staffed) -> Non
     assert staffed.one(select(answers).where(answers.c.reading == taken(other))) is None
     assert staffed.one(select(readings.c.state).where(readings.c.id == taken(other))).state == "taken"
     again = staffed.person("crosser", "reviewer:loans")
-    own = other.form("/answer")[1] | {"answer": "0"}
+    own = {"lease": lease, "answer": "0"}
     never = again.post("/cases/999999/answer", data=own)
     refused = again.post(f"{other.path}/answer", data=own)
     assert (refused.status_code, refused.text) == (never.status_code, never.text) == (404, never.text)
@@ -269,7 +269,7 @@ def test_what_others_have_is_what_does_not_exist(staffed: Staffed) -> None:
     holder = Reviewer(staffed.person("holder", "reviewer:wdbc"), "wdbc")
     page = holder.take()
     own = page.path
-    answer = page.form("/answer")[1] | {"answer": "0"}
+    answer = {"lease": page.form("/answer")[1]["lease"], "answer": "0"}
     holder.submit(page, "/answer", answer="0")
     given = staffed.one(select(answers.c.id).where(answers.c.reading == int(own.rpartition("/")[2]))).id
     for groups in (("reviewer:loans",), ("reviewer:wdbc",), ("owner:loans", "reviewer:loans"), ("auditor",)):

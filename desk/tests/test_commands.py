@@ -8,6 +8,7 @@ import pytest
 import sepc
 from filling import fill
 from sample_models import model, save_models
+from servers import KEYED
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
@@ -17,6 +18,7 @@ from sepc_desk.schema import changes, entries, planted
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database: str) -> None:
     monkeypatch.setenv("SEPC_DESK_DATABASE", database)
+    monkeypatch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])
     monkeypatch.setenv("SEPC_DESK_MODELS", str(tmp_path / "models"))
 
 

@@ -16,7 +16,7 @@ import pytest
 import sepc
 from conftest import Running
 from sample_models import model, save_models
-from servers import Cluster, DeskProcess
+from servers import KEYED, Cluster, DeskProcess
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
@@ -35,7 +35,7 @@ def test_health_tells_the_database_from_the_models_and_it_comes_back(model_folde
     cluster = Cluster()
     try:
         database = cluster.create("own")
-        environment = {"SEPC_DESK_DATABASE": database}
+        environment = KEYED | {"SEPC_DESK_DATABASE": database}
         engine = engine_of(load_settings(environment))
         migrate(engine)
         engine.dispose()
@@ -141,6 +141,7 @@ def test_another_version_goes_live_in_a_running_service(new_database, tmp_path: 
 def test_a_service_that_cannot_start_says_why(tmp_path: Path, new_database, capsys, monkeypatch) -> None:
     def said(database: str, models: Path) -> str:
         monkeypatch.setenv("SEPC_DESK_DATABASE", database)
+        monkeypatch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])
         monkeypatch.setenv("SEPC_DESK_MODELS", str(models))
         assert main(["serve"]) == 2
         return str(capsys.readouterr().err)

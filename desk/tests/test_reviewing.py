@@ -15,6 +15,7 @@ import pytest
 from filling import fill
 from redrawing import recomputed
 from review_cases import ANN, BEN, EVE, Desk
+from servers import KEYED
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import Chain, append_in, keep_context
@@ -202,7 +203,7 @@ def test_undo_works_for_a_minute_and_for_the_reader_only(desk: Desk) -> None:
 
 
 def test_an_undo_that_has_begun_is_waited_for(new_database, model_folder: Path) -> None:
-    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
     desk = Desk(engine, model_folder, ONE_READER)
     desk.decide(60)
     taken = desk.take(ANN)
@@ -288,7 +289,7 @@ def test_certificates_count_final_answers_and_everything_else_as_errors(desk: De
 
 
 def test_a_certificate_is_computed_again_from_exports(new_database, model_folder: Path, tmp_path: Path) -> None:
-    engine = engine_of(load_settings({}, database=new_database("sqlite")))
+    engine = engine_of(load_settings(KEYED, database=new_database("sqlite")))
     # A risk that the first draw cannot prove, so that there are more.
     settings = replace(ONE_READER, certificate_share=0.5, certificate_risk=0.12, lease_seconds=40, undo_seconds=5)
     desk = Desk(engine, model_folder, settings)

@@ -166,14 +166,11 @@ def identity_of_key(key: Key) -> Identity:
 
 
 def grants_of_claim(values: object, mapping: dict[str, str]) -> frozenset[tuple[str, str]]:
-    """Roles of a person from the values of a claim; values that are not in the mapping give none.
-
-    Without a mapping, values are roles themselves, such as "auditor" or "owner:loans".
-    """
+    """Roles of a person from the values of a claim; values that are not in the mapping give none."""
     given = [values] if isinstance(values, str) else values if isinstance(values, list) else []
     found = set()
     for value in given:
-        text = (mapping.get(value, "") if mapping else value) if isinstance(value, str) else ""
+        text = mapping.get(value, "") if isinstance(value, str) else ""
         role, _, model = text.partition(":")
         if role in ROLES:
             found.add((role, model or ALL_MODELS))

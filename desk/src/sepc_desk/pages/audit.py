@@ -16,7 +16,7 @@ from sepc_desk.authority import Action
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import ModelFolderError, RequestError
-from sepc_desk.exporting import EXPORTS, FORMATS, export, plain, shown_rows
+from sepc_desk.exporting import EXPORTS, FORMATS, plain, shown_rows
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reading import context_by_digest, entry_by_id, shown
 from sepc_desk.reviewing.certifying import certificate
@@ -160,7 +160,7 @@ async def export_file(request: Request, what: str, form: str) -> Response:
     model, day = _chosen(here, what, models)
     if form not in FORMATS:
         raise RequestError(404, "no_such_file", "There is no such file.")
-    made = await here.desk.reviews.do(export, here.desk.engine, what, form, model, day)
+    made = await here.desk.export(what, form, model, day)
     try:
         await _note(here, model, f"export:{what}.{form}:{day.isoformat()}:sha256:{made.digest}")
     except BaseException:

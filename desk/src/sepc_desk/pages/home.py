@@ -57,7 +57,7 @@ async def leave(request: Request) -> Response:
     """End the session."""
     here = await visit(request)
     if here.identity.is_session:
-        request.session.clear()
+        await here.desk.gate.leave(request, here.identity)
     return html(here.language, "left.html")
 
 

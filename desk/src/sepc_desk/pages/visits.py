@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
 from sepc_desk.service.limits import read_body
+from sepc_desk.service.refusals import of_database
 from sepc_desk.settings import LANGUAGES
 
 MOST_FIELDS = 2_000
@@ -110,11 +112,8 @@ class PageRoute(APIRoute):
                 return await handler(request)
             except RequestError as error:
                 return _refused(request, error)
-            except SQLAlchemyError:
-                return _refused(
-                    request,
-                    RequestError(503, "log_unavailable", "The database does not answer; try again.", retry_after=1),
-                )
+            except SQLAlchemyError as error:
+                return _refused(request, of_database(error))
 
         return handle
 
@@ -126,6 +125,7 @@ def page_router() -> APIRouter:
 
 def _refused(request: Request, error: RequestError) -> Response:
     desk = desk_of(request)
+    request.scope["rule"] = error.code
     is_full_page = request.method == "GET" and "hx-request" not in request.headers
     if error.status == 401 and desk.settings.oidc_issuer and is_full_page:
         return RedirectResponse("/sign-in", 303)
@@ -156,9 +156,17 @@ async def _form(request: Request, desk: Desk) -> dict[str, str]:
     with desk.buffers.lent() as taken:
         body = await read_body(request, LONGEST_FORM, settings.body_seconds, desk.buffers, taken)
         try:
-            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            form = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            if not all(_is_text(own) for pair in form.items() for own in pair):
+                raise ValueError("control characters")
+            return form
         except (UnicodeDecodeError, ValueError) as error:
             raise RequestError(400, "no_form", "The body is not a form.") from error
+
+
+def _is_text(given: str) -> bool:
+    """Whether people can have written it; line breaks and tabs are the only control characters."""
+    return all(own.isprintable() or own in "\n\r\t" or unicodedata.category(own)[0] != "C" for own in given)
 
 
 def preferences_of(engine: Engine, caller: str) -> Preferences:

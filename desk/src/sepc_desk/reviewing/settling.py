@@ -86,9 +86,14 @@ def _entry(own: Row[Any]) -> Entry:
         label=own.label,
         cause="blind" if own.was_blind else "label shown",
         about=own.case_id,
-        request_key=hashlib.sha256(f"answer\n{own.id}".encode()).digest(),
+        request_key=request_of(own.id),
         request_row=0,
     )
+
+
+def request_of(answer: str) -> bytes:
+    """What ties an answer to its entry of the log, which is written once."""
+    return hashlib.sha256(f"answer\n{answer}".encode()).digest()
 
 
 def _finish(connection: Connection, due: Sequence[Row[Any]], at: int) -> list[Row[Any]]:

@@ -65,9 +65,9 @@ async def erase_case(request: Request, case: str) -> Response:
     require(identity, Action.ERASE, Thing(found["model"]))
     erased = await _in_thread(erase, desk.engine, case, identity.caller)
     receipt = erased.receipt
-    content = {"erased": erased.n_entries}
+    content = {"erased": erased.n_entries, "waits_for_another_person": erased.is_waiting}
     told = {} if receipt is None else {"receipt": {"place": receipt.place, "hash": receipt.hash.hex()}}
-    return answer(content | told)
+    return answer(content | told, 202 if erased.is_waiting else 200)
 
 
 @router.get("/head", openapi_extra=HEAD_DOCUMENT)

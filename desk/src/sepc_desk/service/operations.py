@@ -22,14 +22,10 @@ async def live(request: Request) -> Response:
 
 @router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
-    """Whether to send requests here; if not, whether the database or the models are the reason."""
-    desk = desk_of(request)
-    parts = {
-        "database": "ok" if await desk.database_answers() else "unreachable",
-        "models": "ok" if desk.models else "none loaded",
-    }
-    is_ready = set(parts.values()) == {"ok"}
-    return answer({"ready": is_ready, **parts}, 200 if is_ready else 503)
+    """Whether to send requests here; if not, what is the reason, and which background tasks are behind."""
+    found = await desk_of(request).health()
+    is_ready = all(found[name] == "ok" for name in ("database", "models", "keys"))
+    return answer({"ready": is_ready, **found}, 200 if is_ready else 503)
 
 
 @router.get("/metrics", openapi_extra=METRICS_DOCUMENT)
