@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from certificates import BEHAVIOURS, LEVEL, OTHER, SETTINGS, count_kindly  # noqa: E402 - found by the line above
 from sample_models import model as sample  # noqa: E402
 from sample_models import save_models  # noqa: E402
-from servers import Cluster  # noqa: E402
+from servers import KEYED, Cluster  # noqa: E402
 
 from sepc_desk.chain import Chain, keep_context  # noqa: E402
 from sepc_desk.database import engine_of  # noqa: E402
@@ -89,7 +89,7 @@ def fill(engine: Engine, live: Model, names: list[str]) -> None:
 
 def work(database: str, names: list[str], seed: int) -> None:
     """Take and answer cases of some draws, as careless readers, until killed or left alone."""
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     rng = random.Random(seed)
     later: list[tuple[float, Reader, str, str]] = []
     parent = multiprocessing.parent_process()
@@ -152,7 +152,7 @@ def main() -> None:
         cluster = Cluster()
         stack.callback(cluster.remove)
         database = cluster.create("together")
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         stack.callback(engine.dispose)
         migrate(engine)
         models = {name: replace(live, name=name) for name in names}

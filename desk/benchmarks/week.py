@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browsing import chromium, context_of  # noqa: E402 - found by the line above
 from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
-from servers import Cluster, DeskProcess  # noqa: E402
+from servers import KEYED, Cluster, DeskProcess  # noqa: E402
 from week_checks import Record, summary  # noqa: E402
 
 from sepc_desk.commands.main import main as command  # noqa: E402
@@ -116,7 +116,7 @@ class Week:
         stack.callback(cluster.remove)
         self.database = cluster.create("week")
         self.models = self.home / "models"
-        self.engine = engine_of(load_settings({}, database=self.database))
+        self.engine = engine_of(load_settings(KEYED, database=self.database))
         stack.callback(self.engine.dispose)
         migrate(self.engine)
         self._add_models()

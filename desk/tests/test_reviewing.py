@@ -15,6 +15,7 @@ import pytest
 from filling import fill
 from redrawing import recomputed
 from review_cases import ANN, BEN, EVE, Desk
+from servers import KEYED
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import Chain, append_in, keep_context
@@ -133,8 +134,8 @@ def test_a_case_given_back_goes_to_someone_else(desk: Desk) -> None:
     desk.decide(60)
     first = desk.take(ANN)
     with writing(desk.engine) as connection:
-        assert not give_back(connection, BEN, first.lease, desk.at)
-        assert give_back(connection, ANN, first.lease, desk.at)
+        assert not give_back(connection, BEN, first.id, first.lease, desk.at)
+        assert give_back(connection, ANN, first.id, first.lease, desk.at)
     assert desk.take(ANN).case_id != first.case_id
     assert desk.take(BEN).case_id == first.case_id
 
@@ -144,7 +145,7 @@ def test_a_lease_never_starts_before_the_one_before_it_has_ended(desk: Desk) -> 
     first = desk.take(ANN)
     desk.later(5)
     with writing(desk.engine) as connection:
-        assert give_back(connection, ANN, first.lease, desk.at)
+        assert give_back(connection, ANN, first.id, first.lease, desk.at)
     desk.at -= seconds(3)  # Ben's transaction has read the clock before that, and comes after it.
     second = desk.take(BEN)
     assert second.id == first.id
@@ -190,7 +191,7 @@ def test_undo_works_for_a_minute_and_for_the_reader_only(desk: Desk) -> None:
     with writing(desk.engine) as connection:
         again = undo(connection, ANN, first, desk.at, **seconds)
         assert again.id == taken.id
-        assert answer(connection, ANN, again.lease, Given("late"), desk.at) != first
+        assert answer(connection, ANN, again.id, again.lease, Given("late"), desk.at) != first
         with pytest.raises(RequestError, match="for 60 seconds"):
             undo(connection, ANN, first, desk.at, **seconds)
     desk.later(61)
@@ -202,7 +203,7 @@ def test_undo_works_for_a_minute_and_for_the_reader_only(desk: Desk) -> None:
 
 
 def test_an_undo_that_has_begun_is_waited_for(new_database, model_folder: Path) -> None:
-    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
     desk = Desk(engine, model_folder, ONE_READER)
     desk.decide(60)
     taken = desk.take(ANN)
@@ -288,7 +289,7 @@ def test_certificates_count_final_answers_and_everything_else_as_errors(desk: De
 
 
 def test_a_certificate_is_computed_again_from_exports(new_database, model_folder: Path, tmp_path: Path) -> None:
-    engine = engine_of(load_settings({}, database=new_database("sqlite")))
+    engine = engine_of(load_settings(KEYED, database=new_database("sqlite")))
     # A risk that the first draw cannot prove, so that there are more.
     settings = replace(ONE_READER, certificate_share=0.5, certificate_risk=0.12, lease_seconds=40, undo_seconds=5)
     desk = Desk(engine, model_folder, settings)

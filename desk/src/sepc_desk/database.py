@@ -23,9 +23,14 @@ CONNECT_SECONDS = 5
 KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}
 
 
+# The option by which the connections of an engine know the key of the log.
+LOG_KEY = "log_key"
+
+
 def engine_of(settings: Settings) -> Engine:
     """An engine for the database of the settings."""
-    return _postgresql(settings) if settings.is_postgresql else _sqlite(settings)
+    engine = _postgresql(settings) if settings.is_postgresql else _sqlite(settings)
+    return engine.execution_options(**{LOG_KEY: settings.log_key.encode()}) if settings.log_key else engine
 
 
 def _postgresql(settings: Settings) -> Engine:

@@ -55,6 +55,12 @@ class Settings:
     batch_rows: int = 256
     write_seconds: float = 10.0
     synchronous_commit: str = "on"
+    # What seals entries, and where signed heads go by themselves: after so many entries, or so many seconds.
+    log_key: str = field(default="", repr=False)
+    witness: str = ""
+    witness_key: str = ""
+    witness_entries: int = 1_000
+    witness_seconds: float = 60.0
     # Behind a proxy: addresses from which X-Forwarded-For and X-Forwarded-Proto are accepted.
     trusted_proxies: str = "127.0.0.1"
     secure_cookies: bool = True
@@ -97,6 +103,16 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must be at least {least}.")
+        if 0 < len(self.log_key) < SHORTEST_SECRET:
+            raise SettingError(
+                f"log_key has {len(self.log_key)} characters; set {PREFIX}LOG_KEY_FILE to a file with at least "
+                f"{SHORTEST_SECRET} random ones: openssl rand -hex 32"
+            )
+        if bool(self.witness) != bool(self.witness_key):
+            raise SettingError(
+                "witness is the file that signed heads go to, and witness_key the private key that signs them, which "
+                "`sepc-desk heads key` makes; set both or none."
+            )
         if self.synchronous_commit not in COMMIT_LEVELS:
             raise SettingError(
                 f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
@@ -172,8 +188,8 @@ class Settings:
 
     @property
     def has_keeper(self) -> bool:
-        """Whether a process keeps reviews up to date."""
-        return self.review_seconds > 0
+        """Whether a process keeps reviews up to date, or sends out heads."""
+        return self.review_seconds > 0 or bool(self.witness)
 
     @property
     def is_postgresql(self) -> bool:
@@ -200,6 +216,8 @@ _LEAST: dict[str, float] = {
     "batch_rows": 1,
     "write_seconds": 0.1,
     "session_seconds": 60,
+    "witness_entries": 1,
+    "witness_seconds": 1,
     "review_seconds": 0,
     "lease_seconds": 1,
     "undo_seconds": 0,
@@ -272,7 +290,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
             raise ValueError(value)
         return value if isinstance(kind, types.GenericAlias) else kind(value)
     except (KeyError, TypeError, ValueError) as error:
-        shown = "a value" if "secret" in name or name == "database" else repr(value)
+        shown = "a value" if "secret" in name or name == "log_key" or name == "database" else repr(value)
         raise SettingError(f"{name} is {shown}, which is not {NAMED.get(kind, kind.__name__)}.") from error
 
 
