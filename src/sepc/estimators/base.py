@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable, RowsLike
@@ -15,6 +16,7 @@ from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.given_rows import check_order, decide_as_given, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 
@@ -27,7 +29,7 @@ MIN_TRUST = 0.95
 D = TypeVar("D", bound=Decisions)
 
 
-class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
+class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D]):
     """Base class: `predict` and `predict_proba` are parts of what `decide` returns."""
 
     classes_: NDArray[Any]
@@ -51,28 +53,23 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Decisions
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
-        self._check_fitted()
-        return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide)
+        fitted = as_fitted(self)
+        return _lazily(fitted, X, None) if is_lazy(X) else decide_as_given(fitted, X, fitted._decide)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
-        return self._labels(with_left_out(self, X))
+            return cast(NDArray[Any], array_of_blocks(_labels, fitted, X, fitted.classes_[:0]))
+        return fitted._labels(with_left_out(fitted, X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            none = np.empty((0, len(self.classes_)))
-            return cast(FloatArray, array_of_blocks(_probabilities, self, X, none))
-        return self._probabilities(with_left_out(self, X))
-
-    def _check_fitted(self) -> None:
-        # scikit-learn's check takes a hundred times as long to find nothing wrong.
-        if not hasattr(self, "classes_"):
-            check_is_fitted(self)
+            none = np.empty((0, len(fitted.classes_)))
+            return cast(FloatArray, array_of_blocks(_probabilities, fitted, X, none))
+        return fitted._probabilities(with_left_out(fitted, X))
 
     def _decide(self, X: Any) -> D:
         """Decide on rows in memory."""
@@ -144,6 +141,7 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     if min_trust is not None:
         check_probability("min_trust", min_trust)
     warn_if_broken(model)
+    model = _as_it_is(model)
     return _lazily(model, X, min_trust) if is_lazy(X) else decide_rows(model, X, min_trust)
 
 
@@ -159,6 +157,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
+    model = _as_it_is(model)
     return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust))
 
 
@@ -168,6 +167,13 @@ def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
     if np.isnan(decisions.trust).any():
         raise TypeError(f"{classifier_name(model)} has neither decide nor predict_proba; {instead}.")
     return decisions
+
+
+def _as_it_is(model: Any) -> Any:
+    """The model as it is now, as far as it is an estimator of this library; see `as_fitted`."""
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(_as_it_is(model.estimator))
+    return as_fitted(model) if isinstance(model, DecidingClassifier) else model
 
 
 def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:

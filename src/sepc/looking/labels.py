@@ -88,7 +88,7 @@ def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
             f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a separate "
             "class; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

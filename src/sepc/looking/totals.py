@@ -68,7 +68,7 @@ def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
     """Warn if the last row holds the sums of the others; called by `fit`, with the parameters of `total_findings`."""
     for found in total_findings(last, values):
         seen = f"{found.seen[0].upper()}{found.seen[1:]}"
-        warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)
+        warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
 
 
 def _is_called_total(cell: Any) -> bool:
