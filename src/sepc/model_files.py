@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from sepc.errors import FormatError
+from sepc.estimators.fitted_record import as_fitted
 from sepc.estimators.repaired import state as repaired_state
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective import state as selective_state
@@ -174,8 +174,7 @@ def _write(estimator: Any, writer: Writer) -> Node | None:
     state = STATES.get(type(inner))
     if state is None:
         return None
-    check_is_fitted(inner)
-    node = state.write(inner, writer, InnerModels(_write, _never))
+    node = state.write(as_fitted(inner), writer, InnerModels(_write, _never))
     return {"kind": type(inner).__name__, "frozen": inner is not estimator, **node}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable, RowsLike
@@ -14,6 +15,7 @@ from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probab
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.wording import check_number, counted
@@ -30,7 +32,7 @@ SLACK = 1e-6
 D = TypeVar("D", bound=Decisions)
 
 
-class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
+class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D]):
     """Base class: `predict` and `predict_proba` are parts of what `decide` returns."""
 
     classes_: NDArray[Any]
@@ -55,36 +57,31 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Decisions
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
-        self._check_fitted()
-        return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide, warns=True)
+        fitted = as_fitted(self)
+        return _lazily(fitted, X, None) if is_lazy(X) else decide_as_given(fitted, X, fitted._decide, warns=True)
 
     @pointing_to_decide()
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
-        return self._labels(with_left_out(self, X))
+            return cast(NDArray[Any], array_of_blocks(_labels, fitted, X, fitted.classes_[:0]))
+        return fitted._labels(with_left_out(fitted, X))
 
     @pointing_to_decide()
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            none = np.empty((0, len(self.classes_)))
-            return cast(FloatArray, array_of_blocks(_probabilities, self, X, none))
-        return self._probabilities(with_left_out(self, X))
+            none = np.empty((0, len(fitted.classes_)))
+            return cast(FloatArray, array_of_blocks(_probabilities, fitted, X, none))
+        return fitted._probabilities(with_left_out(fitted, X))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of labels that are right, accepted or not; takes columns as `decide` does."""
-        self._check_fitted()
-        given = X if is_lazy(X) else given_features(self, X, warns=True)
-        return float(super().score(given, y, sample_weight))
-
-    def _check_fitted(self) -> None:
-        # scikit-learn's check takes a hundred times as long to find nothing wrong.
-        if not hasattr(self, "classes_"):
-            check_is_fitted(self)
+        fitted = as_fitted(self)
+        given = X if is_lazy(X) else given_features(fitted, X, warns=True)
+        return float(super(DecidingClassifier, fitted).score(given, y, sample_weight))
 
     def _decide(self, X: Any) -> D:
         """Decide on rows in memory."""
@@ -156,6 +153,7 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     if min_trust is not None:
         check_number("min_trust", min_trust, least=0, most=1)
     warn_if_broken(model)
+    model = _as_it_is(model)
     if is_lazy(X):
         return _lazily(model, X, min_trust)
     return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust), warns=True)
@@ -173,6 +171,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
+    model = _as_it_is(model)
     return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust))
 
 
@@ -182,6 +181,13 @@ def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
     if np.isnan(decisions.trust).any():
         raise TypeError(f"{classifier_name(model)} has neither decide nor predict_proba; {instead}.")
     return decisions
+
+
+def _as_it_is(model: Any) -> Any:
+    """The model as it is now, as far as it is an estimator of this library; see `as_fitted`."""
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(_as_it_is(model.estimator))
+    return as_fitted(model) if isinstance(model, DecidingClassifier) else model
 
 
 def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:

@@ -67,6 +67,7 @@ class Exported:
         inner = model
         if is_promised:
             check_is_fitted(model)
+            model.made_for_.check()
             _check_promise(model, target)
             inner = model.estimator_
         while isinstance(inner, FrozenEstimator):

@@ -124,14 +124,14 @@ def warn_of_labels(labels: Sequence[Any], counts: Sequence[int]) -> None:
         How many rows each has.
     """
     for finding in _gap_texts(labels, counts):
-        warnings.warn(f"Labels: {str(finding).removeprefix(f'{ABOUT}: ')}", UserWarning, stacklevel=5)
+        warnings.warn(f"Labels: {str(finding).removeprefix(f'{ABOUT}: ')}", UserWarning, stacklevel=6)
     pairs = [f"{shown(found.label)} (like {shown(found.meant)})" for found in misspellings(labels, counts)]
     if pairs:
         warnings.warn(
             f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a separate "
             "class; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -112,7 +112,7 @@ def warn_at_fit(
     for found in (*total_findings(last, values), *copy_findings(values, y), *code_findings(unsure, y)):
         where = "" if found.about == "rows" else f"Column {shown(found.about)}: "
         seen = found.seen if where else f"{found.seen[0].upper()}{found.seen[1:]}"
-        warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)
+        warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
 
 
 def leaks(X: Any, y: NDArray[Any]) -> list[Finding]:

@@ -18,6 +18,7 @@ from sepc.estimators.base import empty_decisions
 from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -27,6 +28,7 @@ from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
 from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
 from sepc.estimators.selective.lost_promise import LOST, EditablePromise
+from sepc.estimators.selective.made_for import CHANGED, MadeFor
 from sepc.estimators.selective.promise import ErrorsByLabel, promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
@@ -105,10 +107,13 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         The errors of each true label among accepted calibration rows; None with `Costs`, or if only counts are known.
     shift_ : Shift or None
         With `X_target`: the regions covered, and the outcome of checking the assumption.
-    confidence_ : float
-        The `confidence` of the promise when `fit` was called.
+    max_risk_, confidence_
+        The `max_risk` and the `confidence` of the promise when `fit` was called.
     lost_promise_ : LostPromise or None
         After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
+    made_for_ : MadeFor
+        The model that the promise was made for. Once that is fitted again or changed in another way, `decide` and
+        `save` raise an error.
     sites_ : tuple of str
         The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
     n_erased_ : int
@@ -136,9 +141,6 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     True
     """
 
-    n_erased_: int = 0
-    errors_by_label_: ErrorsByLabel | None = None
-
     def __init__(
         self,
         estimator: Any,
@@ -160,6 +162,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.calibration_size = calibration_size
         self.random_state = random_state
 
+    @at_once
     def fit(self, X: ArrayLike, y: ArrayLike, *, groups: Any = None, X_target: Any = None) -> Self:
         """Fit the estimator, unless it is frozen, and choose the threshold.
 
@@ -178,10 +181,9 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         -------
         self
         """
-        self._fit_parts(X, y, groups, X_target, 0)
-        warn_of_no_promise(self.controls_, self.summary())
-        return self
+        return self._fit_parts(X, y, groups, X_target, 0)
 
+    @at_once
     def fit_after_erasure(self, X: ArrayLike, y: ArrayLike, n_erased: int, *, groups: Any = None) -> Self:
         """Fit to the rows that an erasure left, with a promise that does not depend on why the others were erased.
 
@@ -200,11 +202,9 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self
         """
         check_number("n_erased", n_erased, least=0, whole=True)
-        self._fit_parts(X, y, groups, None, n_erased)
-        warn_of_no_promise(self.controls_, self.summary())
-        return self
+        return self._fit_parts(X, y, groups, None, n_erased)
 
-    def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> None:
+    def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> Self:
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
         check_table(X)
@@ -227,19 +227,22 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         self._take_features(self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
+        warn_of_no_promise(self.controls_, self.summary())
+        return self
 
     def _calibrate(
         self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
     ) -> None:
+        made_for = MadeFor(self.estimator_)
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+        self.made_for_ = made_for.after_deciding()
         self.provenance_ = provenance_of_decided(decided, X, labels)
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
         self.sites_: tuple[str, ...] = ()
-        for stale in {"lost_promise_", "mean_cost_", "risk_bound_"} & set(vars(self)):
-            delattr(self, stale)
-        self.confidence_ = self.confidence
+        self.lost_promise_ = None
+        self.max_risk_, self.confidence_ = self.max_risk, self.confidence
         self.n_calibration_ = len(labels)
         if isinstance(self.max_risk, Costs):
             self._control_cost(self.max_risk, decided, labels, grid_of(training))
@@ -335,14 +338,15 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         """
         if groups is None:
             return super().decide(X)
-        check_is_fitted(self)
-        if self.groups_ is None:
+        fitted = as_fitted(self)
+        if fitted.groups_ is None:
             raise ValueError("groups are given, but there are no promises for groups; name them in by, and refit.")
         if is_lazy(X):
             raise TypeError("groups are for rows in memory; a Dask collection must have the columns named in by.")
-        return decide_as_given(self, X, lambda rows: self._decide(rows, groups), warns=True)
+        return decide_as_given(fitted, X, lambda rows: fitted._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
+        self.made_for_.check()
         keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
         return self.covered(decide_inside(self.estimator_, X), keys)
 
@@ -352,6 +356,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 
     def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
+        self.made_for_.check()
         thresholds = np.full(len(decided), np.inf)
         lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
         if self.groups_ is None or keys is None:
@@ -374,13 +379,15 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 
     def summary(self) -> str:
         """The promises in words: a sentence for each one, or why it cannot be made."""
-        check_is_fitted(self)
-        if self.lost_promise_ is not None:
+        fitted = as_fitted(self)
+        if fitted.lost_promise_ is not None:
             return LOST
-        classes, made = self.classes_, (self.controls_, self.confidence_, self.groups_, self.shift_)
-        unknown = np.setdiff1d(classes, self.estimator_.classes_)
-        counted = (self.sites_, self.n_erased_, self.errors_by_label_)
-        return promise_in_words(*made, self.max_risk, classes, unknown, *counted)
+        if not fitted.made_for_.is_unchanged():
+            return CHANGED
+        classes, made = fitted.classes_, (fitted.controls_, fitted.confidence_, fitted.groups_, fitted.shift_)
+        unknown = np.setdiff1d(classes, fitted.estimator_.classes_)
+        counted = (fitted.sites_, fitted.n_erased_, fitted.errors_by_label_)
+        return promise_in_words(*made, fitted.max_risk_, classes, unknown, *counted)
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)

@@ -137,7 +137,7 @@ def promise_in_words(
 def warn_of_no_promise(controls: Mapping[Any, Control | CostControl], in_words: str) -> None:
     """Warn the caller of `fit` if no row will be accepted, in the words of the promise."""
     if not any(np.isfinite(control.threshold) for control in controls.values()):
-        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=3)
+        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=5)
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:

@@ -16,6 +16,7 @@ from sepc.columns.number_columns import numbers_of_table, plain_rows
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
+from sepc.estimators.fitted_record import at_once
 from sepc.estimators.sep.best_columns import best_columns
 from sepc.estimators.sep.constraints import check_constraints
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -208,6 +209,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         as_in_paper: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
         return cls(n_impure, **as_in_paper | options)
 
+    @at_once
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Partition the training set into ellipsoids, and fit their weights.
@@ -235,14 +237,13 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
         fit = self._fit_training(training, settings)
-        if hasattr(self, "out_of_fold_"):
-            del self.out_of_fold_
         table = training.table
         if self.out_of_fold and table is not None:
             refitted = refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else None
             self.out_of_fold_ = table.of_table(self._out_of_fold(fit, table) if refitted is None else refitted)
         return self
 
+    @at_once
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
         """Fit to rows as another classifier has prepared them, so that both take the same columns.
 
@@ -294,8 +295,6 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
         if columns.names is not None:
             self.feature_names_in_ = np.array(columns.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         training.extent.refuse_extremes(columns.feature_names)
         warn_if_flat(training)
         with Progress(self) as progress:

@@ -113,9 +113,9 @@ def _numbers(
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
             preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
-            warn_of_columns(given, stacklevel=5)
+            warn_of_columns(given, stacklevel=6)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
-        warn_of_columns(kinds, stacklevel=5)
+        warn_of_columns(kinds, stacklevel=6)
     elif settings.categorical or settings.force_features:
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if y is None:
@@ -161,13 +161,13 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     table, labels = _draw_table(X, y, settings.seed())
     columns, values = read_columns(table, settings.categorical, settings.force_features)
     if all(column.is_plain for column in columns):
-        warn_of_columns(columns, stacklevel=5)
+        warn_of_columns(columns, stacklevel=6)
         return None
     refuse_numbers(*counted_labels(labels))
     check_classification_targets(labels)
     classes = np.unique(labels, return_inverse=True)[1]
     preparation, rows = Preparation.fit(columns, values, classes, 1.0, settings.seed())
-    warn_of_columns(columns, stacklevel=5)
+    warn_of_columns(columns, stacklevel=6)
     return TrainingRows.of(preparation, table, rows)
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
     validate_data,
 )
 
@@ -25,6 +24,7 @@ from sepc.estimators.base import decide_rows
 from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.decided_rows import digest_of_numbers
+from sepc.estimators.fitted_record import at_once
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
 from sepc.estimators.unwrapping import unwrap
@@ -80,6 +80,8 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         A digest of the training rows, and versions; None if read from a file of 0.1.0.
     pooled_ : classifier
         The model for all other rows.
+    sees_all_ : bool
+        Whether that model also sees the columns `by`.
     by_ : array of int
         Positions of the columns `by`.
     n_features_in_, feature_names_in_
@@ -119,6 +121,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         self.pooled = pooled
         self.n_jobs = n_jobs
 
+    @at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the strata, fit a model in each that has enough rows, and fit the pooled model.
 
@@ -160,6 +163,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         else:
             pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
         # The pooled model has the most rows, so it starts first.
+        self.sees_all_: bool = self.pooled is not None
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
         self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         inside = getattr(unwrap(self.pooled_).classifier, "model_", None)
@@ -201,7 +205,6 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
 
     def _locate_rows(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
-        check_is_fitted(self)
         X = self._check_input(X)
         values = categories_of(X, self.by_)
         return X, self.strata_.of(values), values
@@ -211,7 +214,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         rest = self._without_by(X)
         for s in map(int, np.unique(strata)):
             rows = np.flatnonzero(strata == s)
-            seen = X if s == POOLED and self.pooled is not None else rest
+            seen = X if s == POOLED and self.sees_all_ else rest
             yield s, self.pooled_ if s == POOLED else self.estimators_[s], rows, _safe_indexing(seen, rows)
 
     def _without_by(self, X: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -23,6 +22,7 @@ from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
 from sepc.estimators.checks import check_labels, check_table
 from sepc.estimators.editable import Editable
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -116,6 +116,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @at_once
     def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Fit the classifier, unless it is frozen, and the partition, and calibrate the trust.
 
@@ -157,15 +158,12 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model whose partition has exactly these edits, which are signed."""
-        edited = copy(self)
-        edited.partition_ = self.partition_.with_edits(edits)
-        edited.model_ = replace(self.model_, partition=edited.partition_.model_)
-        return edited
+        fitted = as_fitted(self)
+        partition = fitted.partition_.with_edits(edits)
+        return fitted.with_fitted(partition_=partition, model_=replace(fitted.model_, partition=partition.model_))
 
     def _decide(self, X: Any) -> TrustedDecisions:
-        partition = _TransformedPartition(
-            self.partition_, None if self.transformer is None else self.transformer_
-        ).decide(X)
+        partition = _TransformedPartition(self.partition_, getattr(self, "transformer_", None)).decide(X)
         return TrustedDecisions.of(self.model_, decide_rows(self.estimator_, X), partition, self.min_trust)
 
     def empty_decisions(self) -> TrustedDecisions:
