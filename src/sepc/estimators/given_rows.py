@@ -22,6 +22,8 @@ from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown
 
 D = TypeVar("D", bound=Decisions)
 
+IN_ANY_ORDER = "decide and score take columns in any order, and ignore others."
+
 
 @dataclass(frozen=True)
 class GivenRows:
@@ -130,9 +132,9 @@ def pointing_to_decide() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if not str(error).startswith("The feature names should match"):
+        if not str(error).startswith("The feature names should match") or str(error).endswith(IN_ANY_ORDER):
             raise
-        raise ValueError(f"{error}decide and score take columns in any order, and ignore others.") from None
+        raise ValueError(f"{error}{IN_ANY_ORDER}") from None
 
 
 def _wanted_columns(

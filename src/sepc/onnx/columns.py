@@ -69,7 +69,7 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
     taken = {*outputs, *(column.name for column in used), ""}
     inputs = []
     for column in used:
-        name = column.name
+        name = check_encodable(column.name, TARGET)
         if name in outputs or not name:
             while name in taken:
                 name = f"in_{name}"
@@ -82,12 +82,7 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
 def infos_of(inputs: Collection[ColumnInput]) -> list[ValueInfoProto]:
     """The inputs as the graph declares them."""
     onnx = onnx_package()
-    return [
-        onnx.helper.make_tensor_value_info(
-            check_encodable(own.name, TARGET), getattr(onnx.TensorProto, own.type), ["n"]
-        )
-        for own in inputs
-    ]
+    return [onnx.helper.make_tensor_value_info(own.name, getattr(onnx.TensorProto, own.type), ["n"]) for own in inputs]
 
 
 def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInput]) -> tuple[Value, Value | None]:
