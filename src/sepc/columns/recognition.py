@@ -119,16 +119,15 @@ def sole_notation(texts: Sequence[str], what: What) -> Written | Doubt:
     """The notation in which all these texts are numbers or dates, if there is only one reading of them.
 
     For new cells of a column without a notation of its own: a plain number is read as such, whatever else it may be.
-    If no notation reads all texts, it is the first one.
+    Texts that the notation which reads the most cannot read are left to the caller.
     """
     signs = ((".", ""), (",", "."), (".", ","))
     numbers = [Written.number("", decimal, thousands) for decimal, thousands in signs]
     ways = [Written.date(order) for order in ORDERS] if what is What.DATE else numbers
-    fit = [way for way in ways if all(way.value(text) is not None for text in texts)]
-    if not fit or fit[0] is ways[0]:
-        return ways[0]
+    n_read = [sum(way.value(text) is not None for text in texts) for way in ways]
+    fit = [way for way, n in zip(ways, n_read, strict=True) if n == max(n_read)]
     odd = next((text for text in texts if len({way.value(text) for way in fit}) > 1), None)
-    if odd is None:
+    if odd is None or fit[0] is ways[0]:
         return fit[0]
     low, high = (str(way.value(odd)).removesuffix(".0").removesuffix(" 00:00:00") for way in fit[:2])
     return Doubt(f"{shown(odd)}, which may be {low} or {high}", WHICH_DECIMAL)

@@ -50,8 +50,8 @@ class SEPDecisions(Decisions):
         Missing features. Such a row is decided by multiple imputation, with completions like the training rows:
         probabilities and trust are averages, and `rows`, `region` and the rest are those of the most typical one.
     notes : array of str
-        Remarks on the cells of the row, such as one that cannot be read, what was assumed of one, or a category not
-        seen in training; empty for most.
+        Remarks on the cells of the row: one that cannot be read, what was assumed, a category not seen in training;
+        empty for most.
     empty : (n, Q) bool array
         Missing categories, by column in the order of the table. A missing category counts as a category of its own if
         training rows lacked it too, else as an unseen one.
