@@ -48,8 +48,8 @@ def copy_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None
             Severity.WRONG if 2 * n_more >= n else Severity.DOUBTFUL,
             seen,
             "With copies of a row on both sides of a test, trust and results look better than they are",
-            "Remove copies before a fit, as with X.drop_duplicates() in pandas; the command's --test-size keeps equal rows "
-            "on one side",
+            "Remove copies before a fit, as with X.drop_duplicates() in pandas; --test-size of the command keeps equal "
+            "rows on one side",
         )
     ]
 
