@@ -51,7 +51,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Fit from the file if it is large and this is possible, else from memory."""
-    from sepc.looking.look import leaks
+    from sepc.columns.kinds import read_columns
+    from sepc.looking.leakage import leakage_findings
 
     with open_table(source_from(options)) as table:
         reader = found_rows(table, options, options.by)
@@ -65,7 +66,7 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         rows, pairs = with_merged_labels(rows)
         merges = {"merged_labels": [list(pair) for pair in pairs]}
     training, held_out = split(rows, options)
-    for finding in leaks(training.X, training.y):
+    for finding in leakage_findings(*read_columns(training.X, (), ()), training.y):
         complain(f"warning: {finding}")
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
     names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)

@@ -21,18 +21,11 @@ MANY_VALUES = 50
 
 
 def copy_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
-    """A finding if many rows are equal in all columns that are used, and chance does not explain it.
-
-    Parameters
-    ----------
-    values : mapping of name to (n,) array
-        The columns that are used, as `Column.read` gives them.
-    y : array of shape (n,), optional
+    """A finding if many rows are copies of others; takes the same arguments as `copies`.
 
     Examples
     --------
-    >>> x = np.random.default_rng(0).normal(size=100)
-    >>> copy_findings({"x": np.tile(x, 5)})[0].seen
+    >>> copy_findings({"x": np.tile(np.random.default_rng(0).normal(size=100), 5)})[0].seen
     '400 of 500 rows repeat an earlier one in all columns used'
     """
     which = copies(values, y)
@@ -42,23 +35,18 @@ def copy_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None
     seen = f"{n_more:,} of {counted(n, 'row')} repeat an earlier one in all columns used"
     if n_other := _n_conflicts(which, y):
         seen += f"; {n_other:,} rows have the same values as one with another label"
-    return [
-        Finding(
-            "rows",
-            Severity.WRONG if 2 * n_more >= n else Severity.DOUBTFUL,
-            seen,
-            "With copies of a row on both sides of a test, trust and results look better than they are",
-            "Remove copies before a fit, as with X.drop_duplicates() in pandas; the command's --test-size keeps equal rows "
-            "on one side",
-        )
-    ]
+    severity = Severity.WRONG if 2 * n_more >= n else Severity.DOUBTFUL
+    matters = "With copies of a row on both sides of a test, trust and results look better than they are"
+    advice = "Remove copies before a fit, as with X.drop_duplicates() in pandas; --test-size of the command keeps them "
+    return [Finding("rows", severity, seen, matters, f"{advice}on one side")]
 
 
 def copies(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> IntArray | None:
-    """The number of the distinct row that each row equals, if many rows are copies of others; otherwise None.
+    """For each row, the number of the distinct row that it equals, if many rows are copies of others; otherwise None.
 
     Rows of few possible values are often equal by chance. Then even more pairs differ in a single column, which copies
-    hardly ever do; and unlike copies of a whole table, not all rows occur equally often with the same label.
+    hardly ever do; and unlike copies of a whole table, not all rows occur equally often with the same label. The values
+    are those that `Column.read` gives.
     """
     hashes = [_hashed(column, j) for j, column in enumerate(values.values())]
     if not hashes or len(hashes[0]) < FEWEST_DIFFERENT:
@@ -69,13 +57,12 @@ def copies(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> In
     if n - n_different < FEWEST_COPIES * n and _n_conflicts(which, y) < max(2.0, FEWEST_CONFLICTS * n):
         return None
     labelled = whole if y is None else whole + _hashed(np.asarray(y).astype(str).astype(object), len(hashes))
-    times = np.unique(labelled, return_counts=True)[1]
-    if n_different >= FEWEST_DIFFERENT and np.gcd.reduce(times) > 1:
+    if n_different >= FEWEST_DIFFERENT and np.gcd.reduce(np.unique(labelled, return_counts=True)[1]) > 1:
         return which
     if len(hashes) == 1 or max(len(np.unique(column)) for column in hashes) < MANY_VALUES:
         return None
-    n_pairs = _n_equal_pairs(whole)
-    return which if sum(_n_equal_pairs(whole - column) - n_pairs for column in hashes) < n_pairs else None
+    n_pairs, *n_in_others = (_n_equal_pairs(hashed) for hashed in (whole, *(whole - column for column in hashes)))
+    return which if sum(n_in_others) - len(hashes) * n_pairs < n_pairs else None
 
 
 def _hashed(values: NDArray[Any], salt: int) -> NDArray[np.uint64]:
@@ -87,10 +74,9 @@ def _hashed(values: NDArray[Any], salt: int) -> NDArray[np.uint64]:
         # All gaps are equal, and so are 0 and -0.
         numbers = values if values.dtype.kind == "M" else np.where(np.isnan(values), np.nan, values + 0.0)
         bits = numbers.view(np.uint64).copy()
-    with np.errstate(over="ignore"):
-        bits += np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    bits += np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
@@ -104,8 +90,6 @@ def _n_conflicts(which: IntArray, y: ArrayLike | None) -> int:
     if y is None:
         return 0
     labels = np.unique(np.asarray(y).astype(str), return_inverse=True)[1]
-    n = int(which.max()) + 1
-    low, high = np.full(n, len(labels)), np.full(n, -1)
-    np.minimum.at(low, which, labels)
-    np.maximum.at(high, which, labels)
-    return int((low != high)[which].sum())
+    differ = np.zeros(int(which.max()) + 1, dtype=bool)
+    differ[which[labels != labels[np.unique(which, return_index=True)[1]][which]]] = True
+    return int(differ[which].sum())

@@ -80,49 +80,31 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     return [*found, *_alike_findings(alike), *_many(labels), *few]
 
 
-def _missing(n_rows: int, n_missing: int) -> list[Finding]:
-    if not n_missing:
-        return []
-    seen = f"{n_missing:,} of {counted(n_rows, 'row')} {'has' if n_missing == 1 else 'have'} no label"
-    matters = (
-        "A fit needs a label in every row; if those without one differ from the others, results are for the others"
-    )
-    return [Finding(ABOUT, Severity.DOUBTFUL, seen, matters, f"In Python, {LEAVE_OUT}; the command leaves them out")]
+def _missing(n_rows: int, n: int) -> list[Finding]:
+    seen = f"{n:,} of {counted(n_rows, 'row')} {'has' if n == 1 else 'have'} no label"
+    matters = "A fit needs a label in every row; if rows without one differ from the others, results are for the others"
+    advice = f"In Python, {LEAVE_OUT}; the command leaves them out"
+    return [Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)] if n else []
 
 
 def _gap_texts(labels: Sequence[Any], counts: Sequence[int]) -> list[Finding]:
     """A finding if labels look like missing ones; a minus beside a plus does not."""
     n_rows = {label: n for label, n in zip(labels, counts, strict=True) if isinstance(label, str)}
-    signs = [
-        label
-        for label in sorted(n_rows, key=lambda label: -n_rows[label])
-        if is_gap_text(label)
-        and label.strip().casefold() not in MAY_BE_CLASSES
-        and not (label == "-" and "+" in n_rows)
-    ]
+    but = MAY_BE_CLASSES | ({"-"} if "+" in n_rows else set())
+    signs = [label for label in n_rows if is_gap_text(label) and label.strip().casefold() not in but]
     if not signs:
         return []
-    seen = (
-        f"{listed([_with_rows(label, n_rows[label]) for label in signs], MOST_NAMES)}, which may mean a missing label"
-    )
+    signs.sort(key=lambda label: -n_rows[label])
+    seen = listed([_with_rows(label, n_rows[label]) for label in signs], MOST_NAMES)
+    matters = "As text it is a class, which a model would learn and predict"
     advice = (
         f"If so, mark such labels as missing (None in Python, --na={','.join(signs)} in the command) and {LEAVE_OUT}"
     )
-    return [
-        Finding(ABOUT, Severity.WRONG, seen, "As text it is a class, which a model would learn and predict", advice)
-    ]
+    return [Finding(ABOUT, Severity.WRONG, f"{seen}, which may mean a missing label", matters, advice)]
 
 
 def warn_of_labels(labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Warn of labels that look like missing values or misspellings of others; called by `fit`.
-
-    Parameters
-    ----------
-    labels : sequence
-        The different labels.
-    counts : sequence of int
-        How many rows each has.
-    """
+    """Warn of labels, with their numbers of rows, that look like gaps or misspellings of others; called by `fit`."""
     for finding in _gap_texts(labels, counts):
         warnings.warn(f"Labels: {str(finding).removeprefix(f'{ABOUT}: ')}", UserWarning, stacklevel=6)
     pairs = [f"{shown(found.label)} (like {shown(found.meant)})" for found in misspellings(labels, counts)]

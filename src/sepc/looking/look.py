@@ -16,7 +16,7 @@ from sepc.looking.category_values import category_findings
 from sepc.looking.codes import code_findings
 from sepc.looking.columns import column_findings
 from sepc.looking.copies import copy_findings
-from sepc.looking.findings import Finding, Findings
+from sepc.looking.findings import Findings
 from sepc.looking.header_units import header_findings
 from sepc.looking.labels import label_findings
 from sepc.looking.leakage import leakage_findings
@@ -86,39 +86,25 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
     found += category_findings(columns, values)
     found += total_findings(_last_cells(X), values) if n_looked_at == n_rows else []
-    known, of_known = _labelled(values, labels)
-    found += leakage_findings(columns, known, of_known) if of_known is not None else []
-    found += [*code_findings(known, of_known), *copy_findings(values, labels), *row_findings(values, labels)]
+    known = values
+    if labels is not None:
+        has_label = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
+        known = {name: column[has_label] for name, column in values.items()}
+        found += leakage_findings(columns, known, labels[has_label])
+    found += code_findings(known, None if labels is None else labels[has_label])
+    found += [*copy_findings(values, labels), *row_findings(values, labels)]
     return Findings.of(found, n_rows, n_looked_at)
 
 
 def warn_at_fit(
     last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]], y: NDArray[Any], wanted: Collection[str] = ()
 ) -> None:
-    """Warn of a last row of totals, of copies and of codes; called by `fit`.
-
-    Parameters
-    ----------
-    last : mapping of name to array
-        The last cell of each column as given; empty for an array.
-    values : mapping of name to (n,) array
-        The columns that are used.
-    y : (n,) array
-        Labels, none of them missing.
-    wanted : names
-        Columns that the user has chosen, which may be ids.
-    """
+    """Warn of a last row of totals, of copies, and of codes except in columns that the user wants; called by `fit`."""
     unsure = {name: column for name, column in values.items() if name not in wanted}
     for found in (*total_findings(last, values), *copy_findings(values, y), *code_findings(unsure, y)):
         where = "" if found.about == "rows" else f"Column {shown(found.about)}: "
         seen = found.seen if where else f"{found.seen[0].upper()}{found.seen[1:]}"
         warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
-
-
-def leaks(X: Any, y: NDArray[Any]) -> list[Finding]:
-    """The features of a table that predict its labels alone, of which no label is missing."""
-    columns, values = _read(X, 1.0)
-    return leakage_findings(columns, values, y)
 
 
 def _n_rows(X: Any) -> int:
@@ -150,13 +136,3 @@ def _arrays(X: Any) -> dict[str, NDArray[Any]]:
 
 def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
     return last_cells(X) if is_table(X) else {name: column[-1:] for name, column in _arrays(X).items()}
-
-
-def _labelled(
-    values: dict[str, NDArray[Any]], labels: NDArray[Any] | None
-) -> tuple[dict[str, NDArray[Any]], NDArray[Any] | None]:
-    """The rows with a label, and these labels."""
-    if labels is None:
-        return values, None
-    is_known = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
-    return {name: column[is_known] for name, column in values.items()}, labels[is_known]

@@ -29,7 +29,14 @@ WEIGH_MORE = (
 
 @record
 class LabelErrors:
-    """Accepted calibration rows of a true label, and the wrong ones among them."""
+    """Accepted calibration rows of a true label, and the wrong ones among them.
+
+    Attributes
+    ----------
+    label : label
+    n_accepted, n_errors : int
+        Accepted calibration rows that truly have this label, and those of them that got another one.
+    """
 
     label: Any = simple()
     n_accepted: int = whole(below=2**63)
@@ -52,6 +59,7 @@ class ErrorsByLabel:
     Attributes
     ----------
     max_risk : float
+        The largest error rate promised, for all rows, a predicted label or a group.
     labels : tuple of LabelErrors
         The true labels of accepted calibration rows, those with the highest error rate first.
     """
