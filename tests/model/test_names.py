@@ -103,6 +103,14 @@ def test_categories_and_dates_are_named_as_a_person_reads_them():
     assert re.search(r"since [≤≥] 20\d\d-\d\d-\d\d", names)
 
 
+def test_a_feature_that_says_nothing_is_not_named():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"job": rng.choice(list("abcdefghij"), 200), "town": rng.choice(list("klmnopqrst"), 200)})
+    names = SEPClassifier().fit(X, (X["job"] < "e") ^ (rng.random(200) < 0.2)).regions_.names
+    assert any(name.startswith("ellipsoid") for name in names)
+    assert not any(re.search(r"(job|town) *($|[(,])", name) for name in names)
+
+
 def test_hostile_names_of_features_stay_on_a_line():
     X, y = make_blobs(100, centers=2, random_state=0)
     table = pd.DataFrame(X, columns=["a\nb\x1b[31m", "very " * 50])

@@ -196,9 +196,9 @@ def _chosen(
     model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float
 ) -> tuple[Condition, ...]:
     """The first of these conditions of box `i`, and those of the others that at most a share `worth` of rows meets."""
-    first, *others = features
-    kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
-    return tuple(_condition(model, boxes, i, j) for j in kept)
+    # A feature that says nothing, such as one whose rows have many categories, has an infinite share.
+    shares = [(j, boxes.share[i, j], np.inf if j == features[0] else worth) for j in features]
+    return tuple(_condition(model, boxes, i, j) for j, share, most in shares if share < np.inf and share <= most)
 
 
 def _condition(model: SEPModel, boxes: _UsualRanges, i: int, j: int) -> Condition:
