@@ -205,11 +205,10 @@ def test_the_model_tells_nothing_while_a_label_is_hidden_and_every_question_is_l
     reviewer = Reviewer(staffed.person("asker", "reviewer:loans"))
     page = reviewer.take_where(is_blind=False)
     older = page.path
-    asked = reviewer.client.post(f"{older}/what-if", data={"value:income": "100"})
-    assert asked.status_code == 200
+    reviewer.wait_to_ask(page)
     case = staffed.one(select(readings.c.case_id).where(readings.c.id == taken(page))).case_id
     said = select(func.count()).where(entries.c.about == case, entries.c.cause == "what-if")
-    assert staffed.one(said.where(entries.c.caller == "person:asker"))[0] == 1
+    assert staffed.one(said.where(entries.c.caller == "person:asker"))[0] == 1, "each that was answered"
     page = reviewer.submit(page, "/answer", answer='"paid"')
     if not page.is_blind:
         page = reviewer.take_where(is_blind=True)
@@ -240,7 +239,8 @@ def test_an_erased_case_does_not_come_back(staffed: Staffed) -> None:
     case = staffed.one(select(readings.c.case_id).where(readings.c.id == taken(page))).case_id
     page = reviewer.submit(page, "/answer", answer='"paid"')
     given = staffed.one(select(answers.c.id).where(answers.c.case_id == case)).id
-    assert staffed.owner.delete(f"/decisions/{case}").status_code == 200
+    owners = (staffed.owner, staffed.person("second", "owner:loans"))
+    assert [one.delete(f"/decisions/{case}").status_code for one in owners] == [202, 200]
     assert reviewer.client.post(f"/answers/{given}/undo").status_code in (404, 409)
     assert staffed.one(select(cases.c.state).where(cases.c.id == case)).state == "erased"
     time.sleep(UNDO_SECONDS + 1)
