@@ -91,7 +91,7 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
         self.lost_promise_ = lost_promise
         self.provenance_: Provenance | None = provenance
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
-        self._take_features(fitted)
+        self.take_features(fitted)
         return self
 
     @at_once

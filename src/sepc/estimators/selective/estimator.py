@@ -225,7 +225,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             keys = None if keys is None else keys[calibration]
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
-        self._take_features(self.estimator_)
+        self.take_features(self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
         warn_of_no_promise(self.controls_, self.summary())
         return self

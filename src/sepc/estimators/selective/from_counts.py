@@ -48,7 +48,7 @@ def selective_from(
     selective.check_parameters()
     selective.estimator_, selective.made_for_ = selective.estimator, MadeFor(selective.estimator)
     selective.classes_ = np.asarray(fitted.classes_)
-    selective._take_features(fitted)
+    selective.take_features(fitted)
     selective.controls_, selective.groups_, selective.shift_ = dict(controls), groups, None
     selective.lost_promise_ = selective.errors_by_label_ = None
     selective.n_erased_ = 0
