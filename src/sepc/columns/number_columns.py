@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import NUMBER_KINDS, column_names, column_of, is_table
-
-# dtype kinds that NumPy would convert to numbers although they are not.
-DATE_KINDS = "mM"
 
 DOUBLE = np.dtype(np.float64)
 
@@ -74,32 +71,11 @@ def numbers_of_table(X: Any) -> Any:
     return np.column_stack([Column(str(name), Kind.NUMBER, "").read(column_of(X, name)) for name in column_names(X)])
 
 
-def has_numbers(X: Any) -> bool:
-    """Whether a DataFrame has numeric columns."""
-    return any(_holds_numbers(X[name]) for name in X.columns)
-
-
-def number_columns(X: Any, who: str) -> Any:
-    """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
-    if not hasattr(X, "columns"):
-        return X
-    numbers = [name for name in X.columns if _holds_numbers(X[name])]
-    if not numbers:
-        raise ValueError(f"{who} found no numeric column; give it a transformer that encodes the others.")
-    return X[numbers]
-
-
-def complete_rows(X: Any) -> IntArray:
-    """Positions of the rows without missing values."""
-    return np.flatnonzero(~np.isnan(np.asarray(X, dtype=np.float64)).any(axis=1))
-
-
-def _holds_numbers(column: Any) -> bool:
-    kind = getattr(column.dtype, "kind", "?")
-    if kind in NUMBER_KINDS or kind in DATE_KINDS:
-        return kind in NUMBER_KINDS
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
+def number_columns(X: Any) -> tuple[FloatArray, list[Any]]:
+    """The numeric columns of a table or an array as doubles, NaN where they are missing, and their names."""
+    if not is_table(X):
+        rows = np.array(X, dtype=np.float64)
+        return rows, [f"x{j}" for j in range(rows.shape[1])]
+    columns = {name: column_of(X, name) for name in column_names(X)}
+    numbers = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
+    return np.column_stack([*numbers.values(), np.empty((len(X), 0))]), list(numbers)

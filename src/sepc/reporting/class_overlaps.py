@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
-from sepc.columns.number_columns import complete_rows, number_columns
+from sepc.columns.number_columns import number_columns
+from sepc.columns.table import is_table, with_columns
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape
 from sepc.landscape.wording import overlaps_in_words
@@ -68,9 +70,12 @@ def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None
     if X is None or y is None:
         return None, "The landscape needs the training rows; give X_train and y_train."
     try:
-        numbers = number_columns(X, "The landscape")
-        complete = complete_rows(numbers)
-        landscape = Landscape(_safe_indexing(numbers, complete), _safe_indexing(y, complete))
+        numbers, names = number_columns(X)
+        if not names:
+            return None, "There is no landscape of these training rows: they have no numeric column."
+        complete = np.flatnonzero(~np.isnan(numbers).any(axis=1))
+        table = with_columns(X, names) if is_table(X) else numbers
+        landscape = Landscape(_safe_indexing(table, complete), _safe_indexing(y, complete))
     except ValueError as error:
         return None, f"There is no landscape of these training rows: {error}"
     return _from_figures(landscape.figures), ""

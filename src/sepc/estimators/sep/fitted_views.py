@@ -93,8 +93,11 @@ class FittedViews(FittedAtOnce):
             raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
         of_label = [found for found in fitted.ellipsoids_ if found.label == label]
         if not of_label:
-            known = listed(map(shown, fitted.classes_), MOST_NAMES)
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
+            others = sorted({found.label for found in fitted.ellipsoids_})
+            known = (
+                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
+            )
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
         return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
