@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.table import NUMBER_KINDS
+from sepc.columns.table import NUMBER_KINDS, column_names, column_of
 from sepc.wording import MOST_NAMES, listed, shown
 
 # dtype kinds that NumPy would convert to numbers although they are not.
@@ -62,7 +62,7 @@ def _is_finite(rows: FloatArray) -> bool:
 
 def refuse_text(X: Any, who: str) -> None:
     """Raise if a DataFrame has non-numeric columns, for a model fitted to numbers."""
-    text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
+    text = [str(name) for name in _names(X) if not _holds_numbers(X, name)]
     if text:
         held = f"column{'s' if len(text) > 1 else ''} {listed(map(shown, text), MOST_NAMES)}"
         raise ValueError(
@@ -72,17 +72,17 @@ def refuse_text(X: Any, who: str) -> None:
 
 def has_numbers(X: Any) -> bool:
     """Whether a DataFrame has numeric columns."""
-    return any(_holds_numbers(X[name]) for name in X.columns)
+    return any(_holds_numbers(X, name) for name in _names(X))
 
 
 def number_columns(X: Any, who: str) -> Any:
     """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
     if not hasattr(X, "columns"):
         return X
-    numbers = [name for name in X.columns if _holds_numbers(X[name])]
+    numbers = [name for name in _names(X) if _holds_numbers(X, name)]
     if not numbers:
         raise ValueError(f"{who} found no numeric column; give it a transformer that encodes the others.")
-    return X[numbers]
+    return X.select(numbers) if hasattr(type(X), "column_names") else X[numbers]
 
 
 def complete_rows(X: Any) -> IntArray:
@@ -90,7 +90,12 @@ def complete_rows(X: Any) -> IntArray:
     return np.flatnonzero(~np.isnan(np.asarray(X, dtype=np.float64)).any(axis=1))
 
 
-def _holds_numbers(column: Any) -> bool:
+def _names(X: Any) -> list[Any]:
+    return column_names(X) if hasattr(X, "columns") else []
+
+
+def _holds_numbers(X: Any, name: Any) -> bool:
+    column = column_of(X, name) if hasattr(type(X), "column_names") else X[name]
     kind = getattr(column.dtype, "kind", "?")
     if kind in NUMBER_KINDS or kind in DATE_KINDS:
         return kind in NUMBER_KINDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from sepc.wording import listed, shown
 
 def check_given(X: Any, y: Any) -> None:
     """Raise for training rows and labels that scikit-learn would refuse in its own terms, or take for others."""
-    for name, given in (("X", X), ("y", y)):
-        if isinstance(given, Mapping):
-            kind = type(given).__name__
-            raise TypeError(f"{name} is a {kind}; give a DataFrame or an array of rows as X, and their labels as y.")
+    for name, given, kinds in (("X", X, (Mapping, str, PathLike)), ("y", y, (Mapping,))):
+        if isinstance(given, kinds):
+            kind = "text" if isinstance(given, str) else f"a {type(given).__name__}"
+            raise TypeError(f"{name} is {kind}; give a DataFrame or an array of rows as X, and their labels as y.")
     refuse_masked(X)
     if is_table(X):
         names = column_names(X)
