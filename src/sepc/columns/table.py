@@ -50,6 +50,12 @@ def refuse_repeated(names: Sequence[Any], among: Collection[Any] | None = None) 
         )
 
 
+def refuse_masked(X: Any) -> None:
+    """Raise for a masked array, whose mask scikit-learn would ignore."""
+    if np.ma.is_masked(X):
+        raise TypeError("X is a masked array; mark its missing cells by NaN, as X.astype(float).filled(np.nan) does.")
+
+
 def with_columns(X: Any, names: Sequence[Any]) -> Any:
     """The table with just these columns, in this order; columns it lacks are filled with missing values."""
     if hasattr(X, "reindex"):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
-from sepc.columns.table import column_names, refuse_repeated, with_columns
+from sepc.columns.table import column_names, refuse_masked, refuse_repeated, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
 from sepc.decisions.row_wise import replace_columns
@@ -83,6 +83,7 @@ def given_rows(model: Any, X: Any) -> GivenRows:
         return _rows_of_records(model, X)
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None:
+        refuse_masked(X)
         return GivenRows(X, index_of(X))
     given = column_names(X)
     if given == names:
@@ -106,6 +107,7 @@ def given_features(model: Any, X: Any, *, warns: bool = False) -> Any:
 
 def with_left_out(model: Any, X: Any) -> Any:
     """Add to the table `X`, as missing values, the columns that training left out and `X` lacks; all else unchanged."""
+    refuse_masked(X)
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None or (given := column_names(X)) == names:
         return X

@@ -81,7 +81,8 @@ def feature_names(X: Any) -> tuple[str, ...]:
 
 def _column_names(X: Any, table: NDArray[Any]) -> tuple[str, ...]:
     if hasattr(X, "columns"):
-        return tuple(str(name) for name in X.columns)
+        # The `columns` of an Arrow table are its cells.
+        return tuple(str(name) for name in getattr(X, "column_names", X.columns))
     return _default_names(table.shape[1])
 
 

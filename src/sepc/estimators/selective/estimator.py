@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import check_labels, check_table
+from sepc.estimators.checks import check_given, check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.fitted_record import as_fitted, at_once
@@ -207,7 +207,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> Self:
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
-        check_table(X)
+        check_given(X, y)
         self.n_erased_ = n_erased
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)

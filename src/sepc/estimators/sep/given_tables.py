@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length, indexable
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
@@ -20,7 +19,7 @@ from sepc.columns.number_columns import numbers_of_table
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import check_labels, check_table
+from sepc.estimators.checks import check_classes, check_given, check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings
@@ -47,7 +46,6 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, otherwise repeated
     in proportion to it, and their missing values are imputed.
     """
-    check_table(X)
     if is_collection(X):
         if sample_weight is not None:
             raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
@@ -56,9 +54,10 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
         labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
         refuse_numbers(labels, counts)
-        check_classification_targets(training.labels)
+        check_classes(training.labels)
         warn_of_labels(labels, counts)
         return replace(training, alone=_standalone(training.columns, training.labels, settings))
+    check_given(X, y)
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
@@ -121,17 +120,23 @@ def _numbers(
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     refuse_missing_labels(y)
-    # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
-    with np.errstate(invalid="ignore"):
-        rows, labels = check_X_y(
-            numbers_of_table(X),
-            y,
-            dtype=np.float64,
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2,
-            estimator=settings.who,
-        )
-    check_classification_targets(labels)
+    try:
+        # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
+        with np.errstate(invalid="ignore"):
+            rows, labels = check_X_y(
+                numbers_of_table(X),
+                y,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2,
+                estimator=settings.who,
+            )
+    except ValueError as error:
+        if not str(error).startswith("could not convert string"):
+            raise
+        advice = "give a DataFrame, whose columns may hold categories, or texts that are dates or numbers."
+        raise ValueError(f"X is an array with text in it ({error}); {advice}") from error
+    check_classes(labels)
     if not is_table(X):
         warn_at_fit({}, {f"x{j}": column for j, column in enumerate(rows.T)}, labels)
     if copies is not None:
@@ -164,7 +169,7 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
         warn_of_columns(columns, stacklevel=6)
         return None
     refuse_numbers(*counted_labels(labels))
-    check_classification_targets(labels)
+    check_classes(labels)
     classes = np.unique(labels, return_inverse=True)[1]
     preparation, rows = Preparation.fit(columns, values, classes, 1.0, settings.seed())
     warn_of_columns(columns, stacklevel=6)

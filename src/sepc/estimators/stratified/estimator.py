@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
     validate_data,
@@ -21,7 +20,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_labels, check_table
+from sepc.estimators.checks import check_classes, check_given, check_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.decided_rows import digest_of_numbers
 from sepc.estimators.fitted_record import at_once
@@ -225,13 +224,14 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
-        check_table(X)
+        if fitting:
+            check_given(X, y)
         if not hasattr(X, "columns"):
             # NumPy would turn the numbers of a list that contains text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
             checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
             if fitting:
-                check_classification_targets(checked[1])
+                check_classes(checked[1])
             return checked
         if X.shape[0] == 0:
             raise ValueError("X has 0 rows while a minimum of 1 is required.")

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_labels, check_table
+from sepc.estimators.checks import check_given, check_labels
 from sepc.estimators.editable import Editable
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -133,7 +133,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         self
         """
         self.check_parameters()
-        check_table(X)
+        check_given(X, y)
         X, labels = indexable(X, check_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         if isinstance(self.estimator, FrozenEstimator):
