@@ -128,6 +128,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
     import numpy as np
 
     from sepc.cli.decision_files import arrow_columns, columns_of
+    from sepc.columns.preparation import UNREAD
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
@@ -139,7 +140,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
         decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
-        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
+        found = columns_of(decisions)
+        columns = arrow_columns(found | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in rows.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
@@ -147,6 +149,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
+        if n_unread := sum(UNREAD in note for note in found.get("notes", ())):
+            counts["unread"] = n_unread
         if rows.target is not None:
             counts |= _compared(decisions.label, accepted, rows.labels(batch), complete)
         return kept | columns, counts
@@ -180,6 +184,8 @@ def _words(counts: Counter[str], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
     text = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
     text += f", {left:,} left undecided" if left else ""
+    if unread := counts["unread"]:
+        text += f"\n{counted(unread, 'row has', 'rows have')} cells that cannot be read; the column notes names them"
     if "labelled" in counts:
         text += f"\nRight: {_share(counts, 'right', 'labelled')}"
         text += f"; {_share(counts, 'accepted_right', 'accepted_labelled')} accepted"
