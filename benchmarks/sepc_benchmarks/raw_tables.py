@@ -459,7 +459,7 @@ def raw_tables() -> list[RawTable]:
             gap_marks,
             {"age": NUMBER, "dose": NUMBER, "day": DATE, "ward": CATEGORY, "rows": NAMED},
             {"age": NUMBER, "dose": NUMBER, "day": DATE, "ward": ASKED, "rows": NAMED},
-            "in a category, `?` is named and stays a value; the command makes it a gap",
+            "in a category, `?` is named and stays a value",
         ),
     ]
 

@@ -124,8 +124,8 @@ def test_numbers_with_a_decimal_comma_after_whole_ones(place, visits, capsys, tm
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("soon", "row 2, column 'seen': 'soon' is not a date, or not in the format of the others."),
-        ("07", "row 2, column 'seen': '07' is not a date, or not in the format of the others."),
+        ("soon", "row 2, column 'seen': 'soon' is not a date like the others; "),
+        ("07", "row 2, column 'seen': '07' is not a date like the others; "),
     ],
 )
 def test_what_is_no_date(cell, said, place, visits, capsys, tmp_path):
@@ -138,7 +138,7 @@ def test_dates_that_may_be_read_in_two_ways(place, visits, capsys, tmp_path):
     visits[:2].assign(seen=["03/04/2023", "05/06/2023"]).to_csv(tmp_path / "new.csv", index=False)
     words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
     line = complaint(run_here(capsys, *words))
-    assert "'03/04/2023' may be %d/%m/%Y or %m/%d/%Y; say which, as in --date 'seen=%d/%m/%Y'." in line
+    assert "'03/04/2023', which may be 2023-04-03 or 2023-03-04; say which, as in --date 'seen=%d/%m/%Y'." in line
     seen = pd.to_datetime(["2023-03-04", "2023-05-06"])
     wanted = load(place / "m.sepc").decide(visits[:2].drop(columns="y").assign(seen=seen)).trust
     found = trust_of(capsys, place, tmp_path / "new.csv", tmp_path, "--date", "seen=%m/%d/%Y")

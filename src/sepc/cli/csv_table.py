@@ -82,7 +82,7 @@ class CsvTable:
         try:
             source, types = _types(source, names, head)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(_unreadable(source, error)) from error
+            raise InputError(_unreadable(source, names, error)) from error
         return cls(source, names, head, stream, types)
 
     def kind_of(self, name: str) -> ColumnType:
@@ -102,7 +102,7 @@ class CsvTable:
                 arrays = {name: columns.column(j) for j, name in enumerate(wanted)}
                 yield Batch(first, arrays, columns.num_rows, share)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(self._explained(error)) from error
+            raise InputError(_unreadable(self.source, self.names, error)) from error
         except DAMAGED as error:
             raise InputError(f"{self.source.name} cannot be read: {error}.") from error
 
@@ -110,16 +110,6 @@ class CsvTable:
         found = self.types[name]
         is_typed = reading is ColumnType.FOUND or (reading is ColumnType.NUMBER and pa.types.is_boolean(found))
         return found if is_typed and not pa.types.is_null(found) else pa.string()
-
-    def _explained(self, error: Exception) -> str:
-        # Arrow names the column and the value only in the text of its error.
-        parsed = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
-        if parsed is None:
-            return _unreadable(self.source, error)
-        name = self.names[int(parsed[1])]
-        if parsed[2] is None:
-            return _wrong_encoding(self.source, f"column {name!r}")
-        return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} differs in type from the cells before it."
 
 
 def _separator(source: Source, stream: Any) -> str:
@@ -325,7 +315,14 @@ def _endless_row(source: Source) -> str:
     return f"{source.name}: a row does not end within {megabytes} MB. Check that it is CSV and every quote is closed."
 
 
-def _unreadable(source: Source, error: Exception) -> str:
+def _unreadable(source: Source, names: Sequence[str], error: Exception) -> str:
+    # Arrow names the column and the value only in the text of its error.
+    cell = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
+    if cell is not None:
+        name = names[int(cell[1])]
+        if cell[2] is None:
+            return _wrong_encoding(source, f"column {name!r}")
+        return f"{source.name}, column {name!r}: {cell[2][:80]!r} differs in type from the cells before it."
     text = " ".join(str(error).split())
     uneven = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if uneven:

@@ -134,8 +134,10 @@ def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Name
 def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> Decider:
     """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
+    import pyarrow.compute as pc
 
     from sepc.cli.decision_files import arrow_columns, columns_of
+    from sepc.columns.preparation import UNREAD
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
@@ -155,6 +157,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
+        if "notes" in columns and (n_unread := pc.sum(pc.match_substring(columns["notes"], UNREAD)).as_py()):
+            counts["unread"] = n_unread
         if rows.target is not None:
             counts |= _compared(decisions.label, accepted, rows.labels(batch), complete)
         return kept | columns, counts
@@ -188,6 +192,8 @@ def _words(counts: Counter[str], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
     text = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
     text += f", {left:,} left undecided" if left else ""
+    if unread := counts["unread"]:
+        text += f"\n{counted(unread, 'row has', 'rows have')} cells that cannot be read; the column notes names them"
     if "labelled" in counts:
         text += f"\nRight: {_share(counts, 'right', 'labelled')}"
         text += f"; {_share(counts, 'accepted_right', 'accepted_labelled')} accepted"

@@ -360,7 +360,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
-        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust)
+        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.preparation_)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
