@@ -86,7 +86,7 @@ def test_figures_of_a_region_are_those_of_its_held_out_rows(case):
         assert sorted(re.findall(r": (\d+)", row.labels)) == sorted(counts)
     n_empty = regions.n_regions - len(regions.rows)
     assert n_empty > 0
-    told = f"The other {n_empty} {'has' if n_empty == 1 else 'have'} no held-out rows and are not listed."
+    told = f"{n_empty} of them, without held-out rows, {'is' if n_empty == 1 else 'are'} not listed."
     assert told in made.to_html()
     assert told in " ".join(str(made).split())
 

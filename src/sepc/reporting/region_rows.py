@@ -110,7 +110,7 @@ class RegionTable:
             )
         n_empty = self.n_regions - self.n_used
         if self.n_rows_inside and n_empty:
-            words += f" The other {n_empty:,} {'has' if n_empty == 1 else 'have'} no held-out rows and are not listed."
+            words += f" {n_empty:,} of them, without held-out rows, {'is' if n_empty == 1 else 'are'} not listed."
         return f"The model has {counted(self.n_regions, 'region')}. {words}"
 
 
