@@ -67,11 +67,6 @@ class Names(NamedTuple):
 _KNOWN: WeakKeyDictionary[SEPModel, Names] = WeakKeyDictionary()
 
 
-def ellipsoid_name(model: SEPModel, k: int) -> str:
-    """The name of an ellipsoid, unique among those of its model."""
-    return names_of(model).ellipsoids[k]
-
-
 def region_name(model: SEPModel, region: int) -> str:
     """The name of a region, given its number in `SEPClassifier.regions_`, -1 or -2; unique among those of its model."""
     if region < 0:

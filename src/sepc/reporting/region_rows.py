@@ -98,20 +98,14 @@ class RegionTable:
 
     def summary(self) -> str:
         """How many regions there are, and how many held-out rows lie in them and outside."""
-        held_out = counted(self.n_rows, "held-out row")
+        model, rows = f"The model has {counted(self.n_regions, 'region')}", counted(self.n_rows, "held-out row")
         if not self.n_rows_inside:
-            words = f"None of {held_out} lies in one of them, so nothing is known of how often labels are right there."
-        elif not self.n_rows_outside:
-            words = f"All of {held_out} lie in {self.n_used:,} of them."
-        else:
-            words = (
-                f"Of {held_out}, {self.n_rows_inside:,} lie in {self.n_used:,} of them; the other "
-                f"{self.n_rows_outside:,} lie outside."
-            )
-        n_empty = self.n_regions - self.n_used
-        if self.n_rows_inside and n_empty:
-            words += f" The other {n_empty:,} {'has' if n_empty == 1 else 'have'} no held-out rows and are not listed."
-        return f"The model has {counted(self.n_regions, 'region')}. {words}"
+            return f"{model}. None of {rows} lies in one of them, so nothing is known of them here."
+        if self.n_used < self.n_regions:
+            have, are = ("has", "this one is") if self.n_used == 1 else ("have", "these are")
+            model += f"; {self.n_used:,} {have} held-out rows, and only {are} listed"
+        others = "; the others lie outside" if self.n_rows_outside else ""
+        return f"{model}. Held-out rows in regions: {self.n_rows_inside:,} of {self.n_rows:,}{others}."
 
 
 def region_table(
