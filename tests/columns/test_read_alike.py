@@ -105,7 +105,8 @@ def test_a_null_in_a_dictionary_is_missing(gaps):
     arrow = [pa.table({"age": AGE, "ward": column}) for column in coded]
     names = ["north", "south", "west"]
     polars = [
-        pl.DataFrame({"age": AGE, "ward": pl.Series(cells.tolist(), dtype=kind)}) for kind in (pl.Categorical, pl.Enum(names))
+        pl.DataFrame({"age": AGE, "ward": pl.Series(cells.tolist(), dtype=kind)})
+        for kind in (pl.Categorical, pl.Enum(names))
     ]
     pandas = pd.DataFrame({"age": AGE, "ward": pd.Categorical(cells)})
     decided_as_text([*arrow, *polars, pandas], pd.DataFrame({"age": AGE, "ward": cells}))
