@@ -59,6 +59,7 @@ class EditablePromise(Editable):
         If these are the edits that the model had when the promise was made, it holds again.
         """
         fitted = as_fitted(self)
+        fitted.made_for_.check()
         is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
         inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
         if not isinstance(inside, Editable):
@@ -67,7 +68,6 @@ class EditablePromise(Editable):
             )
         held = fitted.lost_promise_ or LostPromise(fitted.edits_, promise_of(fitted))
         inside = inside.with_edits(edits)
-        fitted.made_for_.check()
         estimator = FrozenEstimator(inside) if is_frozen else inside
         edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
         if fitted.estimator is fitted.estimator_:

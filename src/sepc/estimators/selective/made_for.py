@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 from weakref import ref
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sepc.estimators.fitted_record import FittedAtOnce
 from sepc.estimators.unwrapping import classifier_name
@@ -24,6 +23,9 @@ CHANGED = (
     "There is no promise: the model was changed after its promise was made, for example fitted again. Fit the "
     "SelectiveClassifier again, on rows that the model has not seen."
 )
+
+# The place of what an estimator of this library learnt.
+RECORD = "_fitted"
 
 PLAIN = (str, bytes, int, float, complex, bool, type(None), np.generic)
 
@@ -45,8 +47,10 @@ class MadeFor:
         }
 
     def after_deciding(self) -> MadeFor:
-        """The same, but ignoring what the model itself changes when it decides, such as a counter."""
-        return MadeFor(self._model, frozenset(self._changes()))
+        """The same, but ignoring what a model of another library changes when it decides, such as a counter."""
+        self._ignored = frozenset(place for place in self._changes() if place[-1:] != (RECORD,))
+        self._then = {place: value for place, value in (self._then or {}).items() if place not in self._ignored}
+        return self
 
     def is_unchanged(self) -> bool:
         """Whether the model is still the same."""
@@ -83,10 +87,10 @@ def _contents(value: Any, place: Place = (), within: tuple[int, ...] = ()) -> It
         return
     members: Mapping[Any, Any] = {}
     if isinstance(value, FittedAtOnce):
-        record = vars(value).get("_fitted", {})
-        yield place, record
-        members = {name: part for name, part in record.items() if isinstance(part, BaseEstimator)}
-    elif isinstance(value, BaseEstimator) or not place:
+        record = vars(value).get(RECORD, {})
+        yield (*place, RECORD), record
+        members = {name: part for name, part in record.items() if hasattr(part, "fit")}
+    elif hasattr(value, "fit") and not isinstance(value, type):
         members = {name: part for name, part in getattr(value, "__dict__", {}).items() if name not in HARMLESS}
     elif type(value) is dict and len(value) <= MOST_MEMBERS:
         yield place, len(value)
