@@ -62,7 +62,7 @@ def _is_finite(rows: FloatArray) -> bool:
 
 def refuse_text(X: Any, who: str) -> None:
     """Raise if a DataFrame has non-numeric columns, for a model fitted to numbers."""
-    text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
+    text = [str(name) for name in (column_names(X) if is_table(X) else ()) if not _holds_numbers(X[name])]
     if text:
         held = f"column{'s' if len(text) > 1 else ''} {listed(map(shown, text), MOST_NAMES)}"
         raise ValueError(
@@ -81,7 +81,7 @@ def number_columns(X: Any) -> tuple[FloatArray, list[Any]]:
 
 
 def _holds_numbers(column: Any) -> bool:
-    kind = getattr(column.dtype, "kind", "?")
+    kind = getattr(getattr(column, "dtype", None), "kind", "?")
     if kind in NUMBER_KINDS or kind in DATE_KINDS:
         return kind in NUMBER_KINDS
     try:

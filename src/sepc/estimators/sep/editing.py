@@ -26,7 +26,7 @@ class EditableModel(Editable):
     """What lets an `SEPClassifier` be edited."""
 
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     ellipsoids_: FittedEllipsoids
     regions_: Regions
 
@@ -36,7 +36,7 @@ class EditableModel(Editable):
         They must be signed, such as the `edits_` of the model that this one replaces.
         """
         edited = copy(self)
-        edited.model_ = edit_model(self.model_, self.preparation_, edits)
+        edited.model_ = edit_model(self.model_, self.encoding_, edits)
         edited.ellipsoids_ = replace(self.ellipsoids_, model=edited.model_)
         edited.regions_ = Regions(edited.model_)
         # These are probabilities of models without the edits.

@@ -26,8 +26,13 @@ class FittedViews:
     classes_: NDArray[Any]
     ellipsoids_: FittedEllipsoids
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     decide: Any
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        return self.encoding_ or Preparation.of_numbers(self.model_.feature_names)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -39,7 +44,7 @@ class FittedViews:
         check_is_fitted(self)
         if self.model_.weights is None:
             raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
-        sizes = importances_of(self.model_, self.preparation_)
+        sizes = importances_of(self.model_, self.encoding_)
         names = getattr(self, "feature_names_in_", self.model_.feature_names)
         return np.array([sizes.get(str(name), 0.0) for name in names])
 
@@ -93,11 +98,8 @@ class FittedViews:
             raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
         of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
         if not of_label:
-            others = sorted({fitted.label for fitted in self.ellipsoids_})
-            known = (
-                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
-            )
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
+            known = listed(map(shown, self.classes_), MOST_NAMES)
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
         return sample_rows(of_label, list(self.classes_).index(label), n, rng)
