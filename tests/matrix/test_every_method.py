@@ -41,7 +41,6 @@ keep_rows is False, but there are too few rows for any ellipsoid
 Missing values: .* Recourse needs a complete row
 There is no feature 'left out.*'. The features are
 There are no groups to compare; name the columns
-(Decimal\(.* cannot be saved|has the category Decimal)
 """
 REFUSED = re.compile("|".join(REFUSALS.strip().splitlines()) or "$^")
 # Attributes in which a missing value is NaN, and the text of one is no text for people.

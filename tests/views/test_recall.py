@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sepc import SEPClassifier, report
-from sepc.views.recall import recalls, warnings_of
+from sepc.views.recall import missed, recalls, warnings_of
 
 CLASSES = np.array(["common", "rare"])
 
@@ -34,12 +34,13 @@ def test_counts_rows_of_each_class():
         ((990, 10, 0, 0, 1), True),
         ((990, 10, 5, 5, 5), False),
         ((990, 10, 0, 0, 0), False),
-        ((90, 10, 1, 1, 9), False),
+        ((90, 10, 0, 0, 4), False),
+        ((90, 10, 1, 1, 9), True),
     ],
-    ids=["missed", "none found", "half", "none accepted", "not rare"],
+    ids=["missed", "none found", "half", "none accepted", "few, not rare", "not rare"],
 )
 def test_warns_if_the_accepted_rows_miss_most_of_a_rare_class(counts, is_warned):
-    assert len(warnings_of(outcome(*counts))) == is_warned
+    assert len(warnings_of(missed(outcome(*counts)))) == is_warned
 
 
 def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
@@ -50,7 +51,7 @@ def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
     others[truth == "rare"] += 1.5
     for class_weight, is_warned in ((None, True), ("balanced", False)):
         made = report(SEPClassifier(class_weight=class_weight).fit(rows, labels), others, truth)
-        words = "most of it is missed"
+        words = "is missed: of its"
         assert (words in str(made).replace("\n", " ")) == is_warned
         assert (words in made.to_html()) == is_warned
         assert "Every label" in str(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -84,7 +85,8 @@ def category(value: Any) -> Any:
     (3, '2024-03-01', '1:30:00')
     """
     value = plain(value)
-    if isinstance(value, float):
+    if isinstance(value, float | Decimal):
+        value = float(value)
         return None if value != value else int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value
     return str(value).removesuffix(" 00:00:00") if isinstance(value, date | timedelta) else value
 

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
+from sepc.columns.kinds import Column, Kind
 from sepc.columns.table import NUMBER_KINDS, column_names, column_of, is_table
-from sepc.wording import MOST_NAMES, listed, shown
-
-# dtype kinds that NumPy would convert to numbers although they are not.
-DATE_KINDS = "mM"
 
 DOUBLE = np.dtype(np.float64)
 
@@ -60,14 +57,18 @@ def _is_finite(rows: FloatArray) -> bool:
         return bool(np.isfinite(rows.sum()))
 
 
-def refuse_text(X: Any, who: str) -> None:
-    """Raise if a DataFrame has non-numeric columns, for a model fitted to numbers."""
-    text = [str(name) for name in (column_names(X) if is_table(X) else ()) if not _holds_numbers(X[name])]
-    if text:
-        held = f"column{'s' if len(text) > 1 else ''} {listed(map(shown, text), MOST_NAMES)}"
-        raise ValueError(
-            f"{who} was fitted to numbers, but {held} now hold{'' if len(text) > 1 else 's'} something else."
-        )
+def numbers_of_table(X: Any) -> Any:
+    """The rows of a table of numbers, some of which may be text, as an array; anything else unchanged.
+
+    Raises
+    ------
+    ValueError
+        If a column holds something else, naming the first such cell.
+    """
+    kinds = list(getattr(X, "dtypes", [None]))
+    if not is_table(X) or all(isinstance(kind, np.dtype) and kind.kind in NUMBER_KINDS for kind in kinds):
+        return X
+    return np.column_stack([Column(str(name), Kind.NUMBER, "").read(column_of(X, name)) for name in column_names(X)])
 
 
 def number_columns(X: Any) -> tuple[FloatArray, list[Any]]:
@@ -78,14 +79,3 @@ def number_columns(X: Any) -> tuple[FloatArray, list[Any]]:
     columns = {name: column_of(X, name) for name in column_names(X)}
     numbers = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
     return np.column_stack([*numbers.values(), np.empty((len(X), 0))]), list(numbers)
-
-
-def _holds_numbers(column: Any) -> bool:
-    kind = getattr(getattr(column, "dtype", None), "kind", "?")
-    if kind in NUMBER_KINDS or kind in DATE_KINDS:
-        return kind in NUMBER_KINDS
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
-from sepc.columns.table import column_names, column_of, exact_column_of
+from sepc.columns.recognition import is_gap_text
+from sepc.columns.table import column_names, column_of, exact_column_of, zones_of
+from sepc.columns.written import NEEDED
 from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
+# How the remark on a cell that cannot be read ends.
+UNREAD = ", and counts as missing."
 
 
 @record
@@ -153,20 +157,35 @@ class Preparation:
         return empty
 
     def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, the texts that cannot be read as the number or date that their column holds."""
-        notes = np.full(len(rows), "", dtype=object)
+        """For each row, what was assumed of its cells: texts that cannot be read, numbers without %, time zones."""
+        notes: list[list[str]] = [[] for _ in rows]
         origins = [origin for origin, _ in self.features]
         by_name = {str(name): name for name in column_names(X)}
         for column in self.columns:
-            if column.written is None:
-                continue
-            is_gap = np.isnan(rows[:, origins.index(column.name)])
-            given = column_of(X, by_name[column.name]) if is_gap.any() else np.empty(0)
-            for i in np.flatnonzero(is_gap) if given.dtype.kind == "O" else ():
-                if given[i] is not None:
-                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it counts as missing"
-                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {no_such}."
-        return notes
+            name, written = visible(column.name), column.written
+            if written is not None or column.kind is Kind.DATE:
+                numbers = rows[:, origins.index(column.name)]
+            if written is not None and (np.isnan(numbers).any() or written.unit == NEEDED):
+                given = column_of(X, by_name[column.name])
+                for i in np.flatnonzero(np.isnan(numbers)) if given.dtype.kind == "O" else ():
+                    if given[i] is not None and not (isinstance(given[i], str) and is_gap_text(given[i])):
+                        notes[i].append(f"{name} {shown(given[i])} cannot be read as a {written.what}{UNREAD}")
+                # A number above 1 is hardly a share; a smaller one may be.
+                for i in np.flatnonzero((np.abs(numbers) <= 1.0) & (numbers != 0.0)) if written.unit == NEEDED else ():
+                    if not isinstance(given[i], str):
+                        notes[i].append(
+                            f"{name} {numbers[i]:g} has no {NEEDED}, and is taken as {numbers[i]:g} {NEEDED}."
+                        )
+            if column.kind is Kind.DATE:
+                differ = ~np.isnan(numbers) & (zones_of(X, by_name[column.name]) != bool(column.zone))
+                said = (
+                    "is taken as UTC: it has no time zone, as times in"
+                    if column.zone
+                    else "is converted to UTC: it has a time zone, unlike times in"
+                )
+                for i in np.flatnonzero(differ):
+                    notes[i].append(f"{name} {said} training.")
+        return np.array([" ".join(own) for own in notes] or [], dtype=object)
 
     def summary(self) -> str:
         """The types of the columns, in a line."""
@@ -200,15 +219,10 @@ class Preparation:
             elif column.kind is Kind.DATE:
                 features.append(self._date(column.name, values))
             else:
-                features.append(_numbers(column.name, values)[:, None])
+                features.append(values[:, None])
         return np.column_stack([*features, *codes])
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
-        if values.dtype.kind == "f" and np.isnan(values).all():
-            # A column of missing values only has no type.
-            values = np.full(len(values), np.datetime64("NaT", "us"))
-        if values.dtype.kind != "M":
-            raise ValueError(f"Column {shown(name)} held dates in training, but now holds something else.")
         days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)
         if name not in self.seasons:
             return np.asarray(days[:, None])
@@ -228,13 +242,6 @@ def _used_values(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDAr
 
 def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
     return exact_column_of(X, name) if column.kind is Kind.CATEGORY else column.read(column_of(X, name))
-
-
-def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
-    if values.dtype.kind != "f":
-        odd = next(value for value in values if not isinstance(value, int | float | None))
-        raise ValueError(f"Column {shown(name)} held numbers in training, but now holds {shown(odd)}.")
-    return values
 
 
 def _spans_a_year(values: NDArray[Any]) -> bool:

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sepc._typing import FloatArray
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
+from sepc.columns.table import column_names
 from sepc.errors import BrokenPromiseWarning
 
 # Steps that impute missing values and leave all others unchanged.
@@ -37,7 +38,7 @@ class Unwrapped:
 
     def feature_names(self, X: Any) -> list[str] | None:
         """Names of the features that the classifier sees; None if a transformer does not name its outputs."""
-        names = [str(name) for name in getattr(X, "columns", ())] or None
+        names = [str(name) for name in column_names(X)] if hasattr(X, "columns") else None
         for steps in self.before:
             try:
                 names = [str(name) for name in steps.get_feature_names_out(names)]

@@ -19,7 +19,7 @@ class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
 
     estimator: Any
 
-    def _take_features(self, fitted: Any) -> None:
+    def take_features(self, fitted: Any) -> None:
         """Copy the number and the names of features from a fitted classifier."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):

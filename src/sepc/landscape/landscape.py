@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import SignatureCounts
+from sepc.wording import check_number
 
 # A sample keeps at least this many rows of every class, or all rows of a smaller one, so that rare classes are seen.
 MIN_CLASS_ROWS = 100
@@ -98,10 +98,9 @@ class Landscape(ShownAsCard):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        if isinstance(small, bool) or not isinstance(small, Real) or not 0 <= small <= 1:
-            raise ValueError(f"small is {small!r}; as a share of the rows of a label, it must be in [0, 1].")
-        if fit_rows is not None and fit_rows < 1:
-            raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
+        check_number("small", small, least=0, most=1)
+        if fit_rows is not None:
+            check_number("fit_rows", fit_rows, least=1, whole=True, instead="or None for all rows")
         rows = rows_by_class(X, y)
         if len(rows.rows) < 2:
             raise ValueError("X has 1 row; a landscape needs at least 2.")

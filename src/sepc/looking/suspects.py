@@ -98,7 +98,10 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
     ([120, 3], [2, 0])
     """
     if not hasattr(model, "out_of_fold_"):
-        raise ValueError("The model has no out-of-fold probabilities; fit it with out_of_fold=True.")
+        advice = "fit an SEPClassifier(out_of_fold=True) to the same rows, and give suspects that one."
+        if hasattr(model, "out_of_fold"):
+            advice = "fit it with out_of_fold=True; model files do not keep them."
+        raise ValueError(f"{type(model).__name__} has no out-of-fold probabilities; {advice}")
     return suspected_labels(model.out_of_fold_, np.asarray(y), model.classes_)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,13 +61,6 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
             "Used anyway; remove the row",
         )
     ]
-
-
-def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> None:
-    """Warn if the last row holds the sums of the others; called by `fit`, with the parameters of `total_findings`."""
-    for found in total_findings(last, values):
-        seen = f"{found.seen[0].upper()}{found.seen[1:]}"
-        warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)
 
 
 def _is_called_total(cell: Any) -> bool:

@@ -13,7 +13,7 @@ from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.columns.written import Written
-from sepc.estimators.exported import are_texts
+from sepc.estimators.exported import are_texts, check_encodable
 from sepc.onnx.graph import Graph, Value, onnx_package
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
     taken = {*outputs, *(column.name for column in used), ""}
     inputs = []
     for column in used:
-        name = column.name
+        name = check_encodable(column.name, TARGET)
         if name in outputs or not name:
             while name in taken:
                 name = f"in_{name}"

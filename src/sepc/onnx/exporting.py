@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Geometry, squared_distances
 from sepc.onnx.terms import terms_of
 from sepc.onnx.weights import decide_by_weights
+from sepc.plain_values import version_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -102,7 +102,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     proto: ModelProto = onnx.helper.make_model(
         graph.finished(given, outputs),
         producer_name="sepc",
-        producer_version=version("sepc"),
+        producer_version=version_of("sepc"),
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
         doc_string="Decisions of a model of the Python package sepc.",

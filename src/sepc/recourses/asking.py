@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_probability
+from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
@@ -28,7 +27,7 @@ from sepc.recourses.recourse import Recourse
 from sepc.recourses.relations import GivenRelation
 from sepc.recourses.searching import AnswerSearch
 from sepc.recourses.tables import as_rows
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 # Answers to look for, for one row and for each row of a table.
 SEVERAL, ONE = 3, 1
@@ -118,7 +117,9 @@ def recourse(
     To be accepted as 'benign' ...
     """
     if min_trust is not None:
-        check_probability("min_trust", min_trust)
+        check_number("min_trust", min_trust, least=0, most=1)
+    if n_answers is not None:
+        check_number("n_answers", n_answers, least=1, whole=True)
     X = as_rows(row)
     question = Question(
         model,
@@ -205,8 +206,22 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
             "fitted to the table itself; an SEPClassifier standardises, and takes categories and missing values."
         )
     partition = partition_behind(decisions)
-    if partition is None or getattr(inside.classifier, "transformer", None) is not None:
-        raise TypeError(f"{classifier_name(model)} has no partition of the columns themselves, which recourse needs.")
+    name = classifier_name(model)
+    if not isinstance(inside.classifier, DecidingClassifier):
+        raise TypeError(
+            f"Recourse searches the ellipsoids of a partition, which {name} lacks. Wrap it: fit "
+            f"TrustedClassifier({name}(...)) to the training rows, and ask for recourse from that."
+        )
+    if partition is None:
+        raise TypeError(
+            f"Recourse searches the ellipsoids of one partition, and this {name} has none, or several; ask an "
+            "SEPClassifier, such as that of a single stratum, or a TrustedClassifier around another library's model."
+        )
+    if getattr(inside.classifier, "transformer", None) is not None:
+        raise TypeError(
+            f"The partition of this {name} sees only what its transformer makes of the columns, and recourse is about "
+            "the columns themselves; fit it without a transformer."
+        )
     return partition
 
 

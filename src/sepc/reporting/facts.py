@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.lost_promise import has_lost_promise
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
+from sepc.plain_values import version_of
 from sepc.wording import name_of
 
 Facts = tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ Facts = tuple[tuple[str, str], ...]
 
 def facts_of(estimator: Any) -> Facts:
     """The library, the features, the classes and the size of the model, as far as the estimator has them."""
-    facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
+    facts = {"library": f"sepc {version_of('sepc')}", "features": _features(estimator)}
     estimator = unwrap(estimator).classifier
     counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
     labels = [str(label) for label in estimator.classes_]

@@ -15,7 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.plain_values import plain
-from sepc.reporting.partitions import gives_labels, named_region
+from sepc.reporting.partitions import gives_labels
 from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
@@ -92,6 +92,7 @@ class RowReporter:
     X: Any
     y: NDArray[Any] | None
     right: BoolArray | None
+    names: Mapping[int, str]
     ids: NDArray[Any] | None = None
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
@@ -150,7 +151,7 @@ class RowReporter:
             cause=decision.cause.name,
             why=short(visible(decision.why()), LONGEST_TEXT),
             region=None if partition is None else int(partition.region[i]),
-            region_name="" if partition is None else named_region(partition.model, int(partition.region[i])),
+            region_name="" if partition is None else self.names[int(partition.region[i])],
             values=values,
             runner_up=runner_up,
             runner_up_trust=its_trust,

@@ -178,7 +178,7 @@ def _check_costs(
     classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float
 ) -> list[TrustCheck]:
     """The check of a promise about costs; none if a true label has no cost."""
-    costs, n = classifier.max_risk, len(y)
+    costs, n = classifier.max_risk_, len(y)
     if not isinstance(costs, Costs) or not np.isin(y, classifier.classes_).all():
         return []
     paid = costs.of(y, accepted.label, classifier.classes_)

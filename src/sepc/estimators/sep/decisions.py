@@ -50,7 +50,8 @@ class SEPDecisions(Decisions):
         Missing features. Such a row is decided by multiple imputation, with completions like the training rows:
         probabilities and trust are averages, and `rows`, `region` and the rest are those of the most typical one.
     notes : array of str
-        Remarks on the row itself, such as a category not seen in training; empty for most.
+        Remarks on the cells of the row: one that cannot be read, what was assumed, a category not seen in training;
+        empty for most.
     empty : (n, Q) bool array
         Missing categories, by column in the order of the table. A missing category counts as a category of its own if
         training rows lacked it too, else as an unseen one.
@@ -145,7 +146,8 @@ class SEPDecisions(Decisions):
     def _extra_columns(self) -> dict[str, Any]:
         """Columns that are specific to this class of decisions."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
-        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        notes = {} if self.preparation is None else {"notes": self.notes}
+        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)} | notes
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""

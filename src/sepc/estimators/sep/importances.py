@@ -23,9 +23,10 @@ def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str
     values = (usual.overall.T - model.shift) / model.scale
     sizes = np.ptp(weights.feature_terms(np.ascontiguousarray(values.T)), axis=2).mean(axis=0)
     by_column = np.bincount(model.column_of, sizes)
-    for q, first in enumerate(weights.category_features if preparation else ()):
+    all_categories = () if preparation is None else preparation.all_categories
+    for q, (first, categories) in enumerate(zip(weights.category_features, all_categories, strict=False)):
         parts = np.flatnonzero(model.column_of == first)
-        by_column[first] = _of_categories(model, weights, usual, preparation.all_categories[q].encodings, parts, q)
+        by_column[first] = _of_categories(model, weights, usual, categories.encodings, parts, q)
     return {model.feature_names[j]: float(by_column[j]) for j in np.unique(model.column_of)}
 
 

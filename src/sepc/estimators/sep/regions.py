@@ -16,7 +16,7 @@ from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import credible_interval, smooth
 from sepc.statistics.binomial import beta_interval
-from sepc.wording import counted, decimal, name_of
+from sepc.wording import check_number, counted, decimal, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,6 +93,7 @@ class Regions(ShownAsCard):
 
         They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
         """
+        check_number("confidence", confidence, above=0, below=1)
         n_rows = self.counts.sum(axis=1).astype(np.float64)
         right = self.probabilities.max(axis=1)
         if self.model.trust == "published":
