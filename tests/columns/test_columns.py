@@ -330,10 +330,11 @@ def test_numbers_alone_need_no_preparation():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert classifier.preparation_ is None
+    assert classifier.encoding_ is None
+    assert classifier.preparation_.used_columns == ("age", "pay")
+    assert classifier.preparation_.summary() == array.preparation_.summary() == "2 features: 2 numbers"
 
 
 def test_a_file_whose_columns_have_other_names_is_refused():

@@ -195,7 +195,7 @@ def test_named_columns_are_kept_or_categories(stored):
 def test_numbers_alone_need_no_sample(stored, monkeypatch):
     monkeypatch.setattr(given_tables, "DRAWN_ROWS", None)
     model = SEPClassifier().fit(stored(rows()[["age", "dose", "target"]]), "target")
-    assert model.preparation_ is None
+    assert model.encoding_ is None
 
 
 @pytest.mark.slow

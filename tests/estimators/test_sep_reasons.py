@@ -79,7 +79,7 @@ def far_away(X):
 
 def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
     """The rows that a model was fitted to, in which categories are encoded by what other rows say."""
-    if model.preparation_ is None:
+    if model.encoding_ is None:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
     columns = model.preparation_.columns

@@ -236,7 +236,7 @@ def warn_of_read(model: Any) -> None:
     """Print a warning about columns of text that are, or might be, read as numbers or dates."""
     from sepc.looking.columns import doubts_in_words, read_in_words
 
-    preparation = main_classifier(model).preparation_
+    preparation = main_classifier(model).encoding_
     columns = () if preparation is None else preparation.columns
     read = read_in_words(columns, "To take one as categories, give --categorical.")
     if said := [*read, *doubts_in_words(columns)]:

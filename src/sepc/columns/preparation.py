@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,11 @@ class Preparation:
         if list(self.seasons) != [column.name for column in self._of_kind(Kind.DATE) if column.name in self.seasons]:
             return "has a time of year for a column without dates"
         return None
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Preparation:
+        """The preparation of columns that are numbers and used unchanged."""
+        return cls(tuple(Column(name, Kind.NUMBER, "") for name in names), (), ())
 
     @classmethod
     def fit(

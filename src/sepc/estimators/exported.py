@@ -100,7 +100,7 @@ class Exported:
     @cached_property
     def weights(self) -> Weights:
         """Its weights; models without weights are not exported."""
-        weights, preparation = self.decider.model_.weights, self.decider.preparation_
+        weights, preparation = self.decider.model_.weights, self.decider.encoding_
         assert weights is not None
         return weights if preparation is None else _with_rounding(weights, preparation)
 

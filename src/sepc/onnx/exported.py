@@ -23,7 +23,7 @@ LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64",
 
 def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
     """One input for each column of a table with categories or dates; empty if the rows come as one matrix."""
-    preparation = exported.decider.preparation_
+    preparation = exported.decider.encoding_
     return () if preparation is None else inputs_of(preparation, tuple(outputs))
 
 

@@ -115,7 +115,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
 def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], with_terms: bool) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     model, min_trust = exported.model, float(exported.decider.min_trust)
-    preparation = exported.decider.preparation_
+    preparation = exported.decider.encoding_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
     rows, codes = _with_typical(graph, model, rows, codes)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))

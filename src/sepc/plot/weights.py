@@ -122,9 +122,7 @@ class WeightsDisplay(ShownOnOneLine):
         model: SEPModel = classifier.model_
         contrast = contrast_of(model, label)
         rows = None if X is None or np.shape(X)[0] == 0 else classifier.decide(X).rows
-        curves = curves_of(
-            model, contrast, rows, features, max_features, categories_by_feature(classifier.preparation_)
-        )
+        curves = curves_of(model, contrast, rows, features, max_features, categories_by_feature(classifier.encoding_))
         return cls(model, contrast, curves, ellipsoid_weights(model, contrast, rows, max_ellipsoids)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -227,7 +227,8 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
 
 def _check_complete(partition: SEPDecisions) -> None:
     if partition.missing.any():
-        names = [partition.model.feature_names[j] for j in np.flatnonzero(partition.missing[0])]
+        model = partition.model
+        names = [model.feature_names[j] for j in np.unique(model.column_of[partition.missing[0]])]
         raise ValueError(f"Missing values: {listed(map(shown, names), MOST_NAMES)}. Recourse needs a complete row.")
 
 

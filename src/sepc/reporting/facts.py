@@ -54,7 +54,7 @@ def _features(estimator: Any) -> str:
     n_features = getattr(estimator, "n_features_in_", None)
     if n_features is None:
         return "not recorded"
-    preparation = getattr(unwrap(estimator).classifier, "preparation_", None)
+    preparation = getattr(unwrap(estimator).classifier, "encoding_", None)
     if preparation is not None and len(preparation.used_columns) < len(names) == n_features:
         used = preparation.used_columns
         return f"{len(used)} of {n_features} columns: {', '.join(used)}"
@@ -103,7 +103,7 @@ def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
     if classifier is None:
         return ()
     names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
-    used = names if classifier.preparation_ is None else classifier.preparation_.used_columns
+    used = names if classifier.encoding_ is None else classifier.encoding_.used_columns
     sizes = zip(names, classifier.feature_importances_, strict=True)
     pairs = [(name_of(name), float(size)) for name, size in sizes if name in used]
     return tuple(sorted(pairs, key=lambda pair: -pair[1]))

@@ -75,4 +75,4 @@ def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
 def partition_preparation(estimator: Any) -> Preparation | None:
     """How columns of a table are encoded for the partition of a fitted model; None if it takes numbers only."""
     *_, layer = region_layers(estimator)
-    return getattr(layer.classifier, "preparation_", None)
+    return getattr(layer.classifier, "encoding_", None)

@@ -46,7 +46,7 @@ class GivenColumn:
 
 def given_columns(exported: Exported) -> list[GivenColumn]:
     """The columns of the table that the model uses, in order."""
-    preparation = exported.decider.preparation_
+    preparation = exported.decider.encoding_
     if preparation is None:
         return [GivenColumn(name, Kind.NUMBER) for name in exported.model.feature_names]
     used = [column for column in preparation.columns if column.kind is not Kind.LEFT_OUT]

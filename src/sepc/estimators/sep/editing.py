@@ -26,7 +26,7 @@ class EditableModel(Editable):
     """What lets an `SEPClassifier` be edited."""
 
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     ellipsoids_: FittedEllipsoids
     regions_: Regions
 
@@ -36,7 +36,7 @@ class EditableModel(Editable):
         They must be signed, such as the `edits_` of the model that this one replaces.
         """
         fitted = as_fitted(self)
-        model = edit_model(fitted.model_, fitted.preparation_, edits)
+        model = edit_model(fitted.model_, fitted.encoding_, edits)
         ellipsoids = replace(fitted.ellipsoids_, model=model)
         # Out-of-fold probabilities are those of models without the edits.
         return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))

@@ -119,8 +119,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         How many rows were partitioned, and how many the weights were fitted to; prints as a sentence.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
-    preparation_ : Preparation or None
-        How the columns of a DataFrame become features; None if all are numbers and used unchanged.
+    preparation_ : Preparation
+        How the columns of a table become features; `summary` says it in a line.
+    encoding_ : Preparation or None
+        The same, or None if all columns are numbers and used unchanged.
     out_of_fold_ : (n, C) array
         With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
@@ -152,7 +154,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
@@ -257,7 +259,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """
         self.check_parameters()
         settings, names = self._settings(), getattr(other, "feature_names_in_", None)
-        columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
+        columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.encoding_)
         alone = other.model_.alone
         if alone is not None:
             alone = alone.among(other.classes_, np.unique(labels))
@@ -292,7 +294,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
         """Fit to complete rows, and set the fitted attributes."""
         columns = training.columns
-        self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
+        self.classes_, self.n_features_in_, self.encoding_ = training.labels, columns.n, columns.preparation
         if columns.names is not None:
             self.feature_names_in_ = np.array(columns.names, dtype=object)
         training.extent.refuse_extremes(columns.feature_names)
@@ -319,7 +321,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        if (preparation := self.preparation_) is not None:
+        if (preparation := self.encoding_) is not None:
             used = self.model_.with_typical(rows)
             notes, empty = preparation.notes_on(X, used), preparation.empty_in(X, used)
             return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
@@ -334,10 +336,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def _rows(self, X: Any) -> FloatArray:
         """Rows of numbers, as the model takes them; they may share their memory with `X`."""
-        if self.preparation_ is not None:
+        if self.encoding_ is not None:
             self.check_columns(X)
             validate_data(self, X, skip_check_array=True, reset=False)
-            return self.preparation_.check_finite(self.preparation_.rows_of(X))
+            return self.encoding_.check_finite(self.encoding_.rows_of(X))
         rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
         if rows is None:
             numbers = numbers_of_table(X)
@@ -352,7 +354,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def check_columns(self, X: Any) -> None:
         """Raise if a column is not numeric or, for a model of a table, if `X` is not a table."""
         kind = type(self).__name__
-        if self.preparation_ is None:
+        if self.encoding_ is None:
             numbers_of_table(X)
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
@@ -360,7 +362,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
-        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.preparation_)
+        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.encoding_)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

@@ -26,8 +26,14 @@ class FittedViews(FittedAtOnce):
     classes_: NDArray[Any]
     ellipsoids_: FittedEllipsoids
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     decide: Any
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        fitted = as_fitted(self)
+        return fitted.encoding_ or Preparation.of_numbers(fitted.model_.feature_names)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -39,7 +45,7 @@ class FittedViews(FittedAtOnce):
         fitted = as_fitted(self)
         if fitted.model_.weights is None:
             raise AttributeError(f"With trust={fitted.trust!r} columns have no terms, and therefore no importances.")
-        sizes = importances_of(fitted.model_, fitted.preparation_)
+        sizes = importances_of(fitted.model_, fitted.encoding_)
         names = getattr(fitted, "feature_names_in_", fitted.model_.feature_names)
         return np.array([sizes.get(str(name), 0.0) for name in names])
 
