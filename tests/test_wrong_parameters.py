@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 from zoo import fitted_once
@@ -97,3 +99,68 @@ def test_costs_and_weights_are_numbers_too(value):
 
 def test_numbers_of_numpy_are_numbers():
     SEPClassifier(np.float32(0.2), min_trust=np.float64(0.9), max_rounds=np.int64(5), fit_rows=np.uint8(100)).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"standardize": "no"}, "standardize is the text 'no'; it must be True or False"),
+        ({"categorical_features": "x0"}, "categorical_features is 'x0'; it must be a list of columns, or 'from_dtype'"),
+        ({"force_features": "x0"}, "force_features is 'x0'; it must be a list of columns, or None"),
+        ({"force_features": 3}, "force_features is 3; it must be a list of columns, or None"),
+    ],
+)
+def test_text_is_neither_a_switch_nor_a_list(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SEPClassifier(**parameters).fit(X, Y)
+
+
+def test_what_is_no_list_or_mapping_of_columns_is_refused():
+    for by in (1.5, [1.5], object()):
+        with pytest.raises(ValueError, match=r"^by is .+; it must name one column, or two different ones"):
+            SelectiveClassifier(OTHER, 0.3, by=by).fit(X, Y)
+    for by in (1.5, None):
+        with pytest.raises(ValueError, match=r"^by is .+; it must name columns, or give their positions"):
+            StratifiedClassifier(OTHER, by).fit(X, Y)
+    with pytest.raises(ValueError, match="^parents is 'a'; it must be a mapping"):
+        SelectiveClassifier(OTHER, 0.3, by=0, parents="a").fit(X, Y)
+    for name in ("cost", "bounds", "direction"):
+        with pytest.raises(TypeError, match=f"^{name} is 'up'; give a mapping of columns"):
+            sepc.recourse(model(), X[:1], to=1, **{name: "up"})
+
+
+MIXED = np.array(["one", 2], dtype=object)[Y]
+MASKED = np.ma.masked_greater(X, 1.0)
+
+
+@pytest.mark.parametrize(
+    "kind", [SEPClassifier(), TrustedClassifier(OTHER), SelectiveClassifier(OTHER), StratifiedClassifier(OTHER, 0)]
+)
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        (X, MIXED, "Labels must be of one type, but y holds .*str"),
+        (MASKED, Y, "X is a masked array; mark its missing cells by NaN"),
+        ({"a": [1]}, Y, "X is a dict; give a DataFrame"),
+        (X, {"a": 1}, "y is a dict; give"),
+    ],
+)
+def test_rows_and_labels_that_are_none_are_refused_in_plain_words(kind, rows, labels, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        clone(kind).fit(rows, labels)
+
+
+def test_masks_text_and_what_is_no_table_are_refused_afterwards_too():
+    for ask in (model().decide, model().predict, lambda rows: model().score(rows, Y)):
+        with pytest.raises(TypeError, match="X is a masked array"):
+            ask(MASKED)
+    with pytest.raises(ValueError, match=r"X is an array with text in it \(could not convert string to float: 'a'\)"):
+        SEPClassifier().fit(np.column_stack([X.astype(object), np.resize(["a", "b"], len(X))]), Y)
+    for rows in ("rows.csv", {"a": [1]}, [{"a": 1}], np.zeros((2, 2, 2)), sparse.csr_array(X)):
+        with pytest.raises(TypeError, match=r"^X is a .+; look takes a DataFrame, an Arrow table or an array of rows"):
+            sepc.look(rows)
+    for labels in ("y", 3, X):
+        with pytest.raises(ValueError, match="^y must hold one label for each row"):
+            sepc.look(X, labels)
+        with pytest.raises(ValueError, match="^y must hold one label for each row"):
+            sepc.suspects(SEPClassifier(max_ellipsoids=2, out_of_fold=True).fit(X, Y), labels)

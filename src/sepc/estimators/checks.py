@@ -19,7 +19,7 @@ from sepc.wording import listed, shown
 def check_given(X: Any, y: Any) -> None:
     """Raise for training rows and labels that scikit-learn would refuse in its own terms, or take for others."""
     for name, given, kinds in (("X", X, (Mapping, str, PathLike)), ("y", y, (Mapping,))):
-        if isinstance(given, kinds):
+        if isinstance(given, kinds) and not hasattr(given, "shape"):  # as a sparse array of keys has
             kind = "text" if isinstance(given, str) else f"a {type(given).__name__}"
             raise TypeError(f"{name} is {kind}; give a DataFrame or an array of rows as X, and their labels as y.")
     refuse_masked(X)

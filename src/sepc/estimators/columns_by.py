@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ def column_positions(by: Any, X: Any) -> IntArray:
         If a column does not exist or is repeated.
     """
     chosen = by(X) if callable(by) else by
+    if not isinstance(chosen, str | int | np.integer | Iterable):
+        raise ValueError(f"by is {chosen!r}; it must name columns, or give their positions.")
     chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
     names = column_names(X)
     positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.columns.table import is_categorical
+from sepc.columns.table import column_names, is_categorical
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
@@ -149,7 +149,7 @@ def _warn_if_flat(table: RowsByClass) -> None:
 @single_threaded
 def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     """Fit on the sample, with feature names if all columns have distinct ones."""
-    names = list(getattr(X, "columns", ()))
+    names = column_names(X) if hasattr(X, "columns") else []
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows

@@ -68,6 +68,7 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     no - Left out; to use it, name it in force_features (--use)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
+    _check_shapes(X, y)
     n_given = _n_rows(X)
     if n_rows is None:
         n_rows = n_given
@@ -105,6 +106,15 @@ def warn_at_fit(
         where = "" if found.about == "rows" else f"Column {shown(found.about)}: "
         seen = found.seen if where else f"{found.seen[0].upper()}{found.seen[1:]}"
         warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
+
+
+def _check_shapes(X: Any, y: Any) -> None:
+    """Raise unless these are a table and labels."""
+    is_rows = is_table(X) or (np.ndim(X) in (1, 2) and not hasattr(X, "toarray"))
+    if not is_rows or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
+        raise TypeError(f"X is a {type(X).__name__}; look takes a DataFrame, an Arrow table or an array of rows.")
+    if y is not None and np.ndim(y) != 1:
+        raise ValueError(f"y must hold one label for each row; its shape is {np.shape(y)}.")
 
 
 def _n_rows(X: Any) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
+from sepc.points.missing_labels import refuse_missing_labels
 from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
         if hasattr(model, "out_of_fold"):
             advice = "fit it with out_of_fold=True; model files do not keep them."
         raise ValueError(f"{type(model).__name__} has no out-of-fold probabilities; {advice}")
-    return suspected_labels(model.out_of_fold_, np.asarray(y), model.classes_)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must hold one label for each row; its shape is {labels.shape}.")
+    refuse_missing_labels(labels)
+    return suspected_labels(model.out_of_fold_, labels, model.classes_)
 
 
 def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: NDArray[Any]) -> Suspects:

@@ -120,12 +120,15 @@ def recourse(
         check_number("min_trust", min_trust, least=0, most=1)
     if n_answers is not None:
         check_number("n_answers", n_answers, least=1, whole=True)
+    for name, limits in (("cost", cost), ("bounds", bounds), ("direction", direction)):
+        if limits is not None and not isinstance(limits, Mapping):
+            raise TypeError(f"{name} is {shown(limits)}; give a mapping of columns, such as {{'age': ...}}.")
     X = as_rows(row)
     question = Question(
         model,
         to,
         cost,
-        tuple(fixed),
+        (fixed,) if isinstance(fixed, str) else tuple(fixed),
         bounds,
         direction,
         min_trust,

@@ -170,6 +170,8 @@ def figures_of(
         raise ValueError("X_train and y_train belong together; give both or neither.")
     X, beside = set_aside(estimator, X, id, by)
     decisions, keys = _decide(estimator, X, groups)
+    if len(decisions) == 0:
+        raise ValueError("X has no rows, so there is nothing to report.")
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)

@@ -28,6 +28,8 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
             raise ValueError("If `by` is given, max_risk must be one number for all groups, not a mapping or Costs.")
+        if not isinstance(parents, Mapping | None):
+            raise ValueError(f"parents is {parents!r}; it must be a mapping of groups to the groups they belong to.")
     elif parents is not None or one_threshold:
         raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
     for label, risk in risks.items():

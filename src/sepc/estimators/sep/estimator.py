@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
@@ -377,6 +377,13 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
         if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
             check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
+        for name in ("standardize", "published", "keep_rows", "out_of_fold", "verbose"):
+            if isinstance(given := getattr(self, name), str):
+                raise ValueError(f"{name} is the text {given!r}; it must be True or False.")
+        for name, instead in (("categorical_features", "from_dtype"), ("force_features", None)):
+            given = getattr(self, name)
+            if given not in (instead, None) if isinstance(given, str) else not isinstance(given, Iterable | None):
+                raise ValueError(f"{name} is {given!r}; it must be a list of columns, or {instead!r}.")
         check_class_weight(self.class_weight)
         check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
         if self.max_features is not None:

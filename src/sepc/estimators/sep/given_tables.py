@@ -247,7 +247,10 @@ class Copies:
 
 def _check_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold a number for each row: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
