@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -43,8 +44,8 @@ from sepc.wording import MOST_NAMES, counted, listed, shown
 MOST_OTHERS = 0.05
 # The most unreadable texts to name.
 MOST_UNREAD = 2
-# With this many different numbers, and a larger share of the rows than this, other texts are worth a question.
-FEWEST_NUMBERS, MOSTLY = 20, 0.5
+# With so many different numbers, in most rows, other texts are worth a question.
+FEWEST_NUMBERS = 20
 OTHER_TEXTS = "Correct the other cells, or name it in categorical_features (--categorical) if it holds categories"
 # Of at least so many fractions in a column, the share with three decimals from which their point may mark thousands.
 FEWEST_FRACTIONS, THREE_DECIMALS = 3, 0.5
@@ -301,15 +302,14 @@ def _written(values: NDArray[Any], decimal: str) -> Written | Doubt | None:
 
 def _mostly_numbers(values: NDArray[Any]) -> Doubt | None:
     """A doubt about a column of text in which most cells are plain numbers."""
-    texts = [value for value in values.tolist() if isinstance(value, str) and not is_gap_text(value)]
-    numbers = {text for text in set(texts) if Written.number().value(text) is not None}
-    n_numbers = sum(text in numbers for text in texts)
-    if len(numbers) < FEWEST_NUMBERS or not MOSTLY * len(texts) < n_numbers < len(texts):
+    times = Counter(value for value in values.tolist() if isinstance(value, str))
+    numbers = [text for text in times if Written.number().value(text) is not None]
+    others = [text for text in times.keys() - set(numbers) if not is_gap_text(text)]
+    n_numbers, n_others = (sum(times[text] for text in some) for some in (numbers, others))
+    if len(numbers) < FEWEST_NUMBERS or not 0 < n_others < n_numbers:
         return None
-    odd = next(text for text in texts if text not in numbers)
-    return Doubt(
-        f"{n_numbers:,} of {len(texts):,} cells are numbers, and others such as {shown(odd)} are not", OTHER_TEXTS
-    )
+    example = shown(max(others, key=lambda text: (times[text], text)))
+    return Doubt(f"{n_numbers:,} cells are numbers, and {n_others:,} others such as {example} are not", OTHER_TEXTS)
 
 
 def _known_texts(values: NDArray[Any]) -> list[str]:
