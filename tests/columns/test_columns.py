@@ -183,9 +183,7 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    with pytest.raises(
-        ValueError, match="Column 'pay' held numbers in training, but now holds 'much'. Correct it, or give None"
-    ):
+    with pytest.raises(ValueError, match="Column 'pay' held numbers in training, but now holds 'much'. Correct it"):
         classifier.decide(numbers.assign(pay="much"))
     with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
         classifier.decide(numbers.assign(age="old", pay=table["since"]))

@@ -104,10 +104,8 @@ def test_a_null_in_a_dictionary_is_missing(gaps):
     coded = [parts[0].from_arrays(*_of(cells)), pa.chunked_array(parts), within]
     arrow = [pa.table({"age": AGE, "ward": column}) for column in coded]
     names = ["north", "south", "west"]
-    polars = [
-        pl.DataFrame({"age": AGE, "ward": pl.Series(cells.tolist(), dtype=kind)})
-        for kind in (pl.Categorical, pl.Enum(names))
-    ]
+    series = [pl.Series(cells.tolist(), dtype=kind) for kind in (pl.Categorical, pl.Enum(names))]
+    polars = [pl.DataFrame({"age": AGE, "ward": own}) for own in series]
     pandas = pd.DataFrame({"age": AGE, "ward": pd.Categorical(cells)})
     decided_as_text([*arrow, *polars, pandas], pd.DataFrame({"age": AGE, "ward": cells}))
 
@@ -141,7 +139,7 @@ def test_decimals_are_numbers(gaps, among):
         pl.DataFrame({**among, "age": AGE, "weight": pl.Series(cells, dtype=pl.Decimal(9, 1))}),
     ]
     decided_as_text(tables, floats)
-    ids = pd.DataFrame({"key": [Decimal(2**60 + 7 * i) for i in range(N)], "age": AGE})
+    ids = pd.DataFrame({"key": [Decimal(2**62 + 7 * i) for i in range(N)], "age": AGE})
     assert {finding.about: finding.advice[:8] for finding in sepc.look(ids)}["key"] == "Left out"
 
 

@@ -117,21 +117,19 @@ def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def is_number(text: str, decimal: str = ".") -> bool:
+def is_number(text: str) -> bool:
     """Whether a text can be read as a number.
 
     Examples
     --------
-    >>> is_number("3.14"), is_number("3,14"), is_number("3,14", ","), is_number("1_000")
-    (True, False, True, False)
+    >>> is_number("3.14"), is_number("3,14"), is_number("1_000")
+    (True, False, False)
     """
-    if "_" in text or (decimal != "." and "." in text):
-        return False
     try:
-        float(text.replace(decimal, "."))
+        float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text
 
 
 def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, what: str = "") -> None:

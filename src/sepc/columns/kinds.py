@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -44,11 +45,11 @@ from sepc.wording import MOST_NAMES, counted, listed, shown
 MOST_OTHERS = 0.05
 # The most unreadable texts to name.
 MOST_UNREAD = 2
-# With this many different numbers, and a larger share of the rows than this, other texts are worth a question.
-FEWEST_NUMBERS, MOSTLY = 20, 0.5
+# With so many different numbers, in most rows, other texts are worth a question.
+FEWEST_NUMBERS = 20
 OTHER_TEXTS = "Correct the other cells, or name it in categorical_features (--categorical) if it holds categories"
-# Of the fractions in a column, the share with three decimals from which their point may mark thousands.
-THREE_DECIMALS = 0.5
+# Of at least so many fractions in a column, the share with three decimals from which their point may mark thousands.
+FEWEST_FRACTIONS, THREE_DECIMALS = 3, 0.5
 READ_AGAIN = "If so, read the table with decimal=',' and thousands='.' (pandas.read_csv), or the file with the command"
 
 
@@ -109,9 +110,11 @@ class Column:
         if self.kind not in (Kind.NUMBER, Kind.DATE):
             return values
         what, kind = (What.DATE, "M") if self.kind is Kind.DATE else (What.NUMBER, "f")
+        if values.dtype.kind == kind:
+            return values
         if values.dtype.kind == "f" and np.isnan(values).all():
             # A column of missing values only has no type.
-            return values if kind == "f" else np.full(len(values), np.datetime64("NaT", "us"))
+            return np.full(len(values), np.datetime64("NaT", "us"))
         found: Written | Doubt = self.written or sole_notation(_known_texts(values), what)
         if isinstance(found, Doubt):
             odd = [found.seen]
@@ -170,36 +173,26 @@ def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], s
     def read_again(name: Any, decimal: str) -> tuple[Column, NDArray[Any]]:
         return column_from(str(name), column_of(X, name), name in force, share, decimal)
 
-    in_doubt = [name for name, (column, values) in found.items() if _asks_for_decimal(column, values)]
-    if in_doubt:
-        found |= _settled(found, in_doubt, lambda name: column_of(X, name), read_again)
-    return _features(list(found.values()))
-
-
-def _asks_for_decimal(column: Column, values: NDArray[Any]) -> bool:
-    """Whether other columns may tell what the separators in its numbers mean."""
-    return column.doubt == WHICH_DECIMAL or (column.is_plain and not column.doubt and _may_be_thousands(values))
+    return _features(list((found | _settled(found, lambda name: column_of(X, name), read_again)).values()))
 
 
 def _may_be_thousands(numbers: FloatArray) -> bool:
     """Whether the point in numbers such as 42.328 may mark thousands: all are at least 1, with up to three decimals."""
-    fractions = np.unique(np.abs(numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]))
-    if len(fractions) < 3 or fractions[0] < 1.0 or np.nanmax(np.abs(numbers)) >= 1000.0:
+    known = np.abs(numbers[np.isfinite(numbers)])
+    fractions = known[known != np.round(known)]
+    if len(fractions) < FEWEST_FRACTIONS or fractions.min() < 1.0 or known.max() >= 1000.0:
         return False
-    in_thousands = 1000.0 * fractions
-    has_three = np.abs(in_thousands / 10.0 - np.round(in_thousands / 10.0)) > 1e-3
-    return bool(np.allclose(in_thousands, np.round(in_thousands), rtol=0.0, atol=1e-6)) and has_three.mean() >= (
-        THREE_DECIMALS
-    )
+    is_whole = np.abs(1000.0 * fractions - np.round(1000.0 * fractions)) < 1e-6
+    has_three = np.abs(100.0 * fractions - np.round(100.0 * fractions)) > 1e-4
+    return bool(is_whole.all() and has_three.mean() >= THREE_DECIMALS)
 
 
 def _settled(
     found: Mapping[Any, tuple[Column, NDArray[Any]]],
-    in_doubt: Sequence[Any],
     cells: Callable[[Any], NDArray[Any]],
     read_again: Callable[[Any, str], tuple[Column, NDArray[Any]]],
 ) -> dict[Any, tuple[Column, NDArray[Any]]]:
-    """The columns in doubt, read with the decimal separator that the other columns show, if they show only one."""
+    """Columns whose numbers can be read in two ways, read as the other columns are, if all of these are alike."""
     shown_by: dict[str, Any] = {}
     for name, (column, _) in found.items():
         if column.written is not None and column.written.thousands:
@@ -209,11 +202,10 @@ def _settled(
     if len(shown_by) != 1:
         return {}
     ((decimal, example),) = shown_by.items()
-    settled = {name: read_again(name, decimal) for name in in_doubt if found[name][0].doubt == WHICH_DECIMAL}
-    for name in in_doubt if decimal == "," else ():
-        column, values = found[name]
-        if column.is_plain:
-            number = values[np.flatnonzero(values != np.round(values))[0]]
+    settled = {name: read_again(name, decimal) for name, (column, _) in found.items() if column.doubt == WHICH_DECIMAL}
+    for name, (column, values) in found.items() if decimal == "," else ():
+        if column.is_plain and not column.doubt and _may_be_thousands(values):
+            number = values[np.flatnonzero(np.isfinite(values) & (values != np.round(values)))[0]]
             seen = f"numbers such as {number:g}, but decimal commas in {shown(example)}: the point may mark thousands"
             settled[name] = replace(column, seen=seen, doubt=READ_AGAIN), values
     return settled
@@ -312,15 +304,14 @@ def _written(values: NDArray[Any], decimal: str) -> Written | Doubt | None:
 
 def _mostly_numbers(values: NDArray[Any]) -> Doubt | None:
     """A doubt about a column of text in which most cells are plain numbers."""
-    texts = [value for value in values.tolist() if isinstance(value, str) and not is_gap_text(value)]
-    numbers = {text for text in set(texts) if Written.number().value(text) is not None}
-    n_numbers = sum(text in numbers for text in texts)
-    if len(numbers) < FEWEST_NUMBERS or not MOSTLY * len(texts) < n_numbers < len(texts):
+    times = Counter(value for value in values.tolist() if isinstance(value, str))
+    numbers = [text for text in times if Written.number().value(text) is not None]
+    others = [text for text in times.keys() - set(numbers) if not is_gap_text(text)]
+    n_numbers, n_others = (sum(times[text] for text in some) for some in (numbers, others))
+    if len(numbers) < FEWEST_NUMBERS or not 0 < n_others < n_numbers:
         return None
-    odd = next(text for text in texts if text not in numbers)
-    return Doubt(
-        f"{n_numbers:,} of {len(texts):,} cells are numbers, and others such as {shown(odd)} are not", OTHER_TEXTS
-    )
+    example = shown(max(others, key=lambda text: (times[text], text)))
+    return Doubt(f"{n_numbers:,} cells are numbers, and {n_others:,} others such as {example} are not", OTHER_TEXTS)
 
 
 def _known_texts(values: NDArray[Any]) -> list[str]:

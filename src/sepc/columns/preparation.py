@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -131,7 +131,7 @@ class Preparation:
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
         """For each row, unreadable values and categories not seen in training, in words; empty for most."""
-        notes = self._unread(X, rows)
+        notes = self._assumptions(X, rows)
         codes = rows[:, len(self.feature_names) :]
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
@@ -156,36 +156,16 @@ class Preparation:
                 empty[unseen, q] = [category(given[i]) is None for i in unseen]
         return empty
 
-    def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, what was assumed of its cells: texts that cannot be read, numbers without %, time zones."""
+    def _assumptions(self, X: Any, rows: FloatArray) -> NDArray[Any]:
+        """For each row, what was assumed of its cells, in words."""
         notes: list[list[str]] = [[] for _ in rows]
         origins = [origin for origin, _ in self.features]
         by_name = {str(name): name for name in column_names(X)}
         for column in self.columns:
-            name, written = visible(column.name), column.written
-            if written is not None or column.kind is Kind.DATE:
-                numbers = rows[:, origins.index(column.name)]
-            if written is not None and (np.isnan(numbers).any() or written.unit == NEEDED):
-                given = column_of(X, by_name[column.name])
-                for i in np.flatnonzero(np.isnan(numbers)) if given.dtype.kind == "O" else ():
-                    if given[i] is not None and not (isinstance(given[i], str) and is_gap_text(given[i])):
-                        notes[i].append(f"{name} {shown(given[i])} cannot be read as a {written.what}{UNREAD}")
-                # A number above 1 is hardly a share; a smaller one may be.
-                for i in np.flatnonzero((np.abs(numbers) <= 1.0) & (numbers != 0.0)) if written.unit == NEEDED else ():
-                    if not isinstance(given[i], str):
-                        notes[i].append(
-                            f"{name} {numbers[i]:g} has no {NEEDED}, and is taken as {numbers[i]:g} {NEEDED}."
-                        )
-            if column.kind is Kind.DATE:
-                differ = ~np.isnan(numbers) & (zones_of(X, by_name[column.name]) != bool(column.zone))
-                said = (
-                    "is taken as UTC: it has no time zone, as times in"
-                    if column.zone
-                    else "is converted to UTC: it has a time zone, unlike times in"
-                )
-                for i in np.flatnonzero(differ):
-                    notes[i].append(f"{name} {said} training.")
-        return np.array([" ".join(own) for own in notes] or [], dtype=object)
+            if column.written is not None or column.kind is Kind.DATE:
+                for i, note in _assumed(column, X, by_name[column.name], rows[:, origins.index(column.name)]):
+                    notes[i].append(f"{visible(column.name)} {note}")
+        return np.array([" ".join(own) for own in notes], dtype=object)
 
     def summary(self) -> str:
         """The types of the columns, in a line."""
@@ -242,6 +222,25 @@ def _used_values(X: Any, columns: Collection[Column]) -> list[tuple[Column, NDAr
 
 def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
     return exact_column_of(X, name) if column.kind is Kind.CATEGORY else column.read(column_of(X, name))
+
+
+def _assumed(column: Column, X: Any, name: Any, numbers: FloatArray) -> Iterator[tuple[int, str]]:
+    """What was assumed of cells of a column, given as read: their rows, and a remark without the name of the column."""
+    written, gone = column.written, np.isnan(numbers)
+    may_be_share = (np.abs(numbers) <= 1.0) & (numbers != 0.0) if written and written.unit == NEEDED else ~gone & gone
+    if written is not None and (gone.any() or may_be_share.any()):
+        given = column_of(X, name)
+        for i in np.flatnonzero(gone) if given.dtype.kind == "O" else ():
+            if given[i] is not None and not (isinstance(given[i], str) and is_gap_text(given[i])):
+                yield int(i), f"{shown(given[i])} cannot be read as a {written.what}{UNREAD}"
+        for i in np.flatnonzero(may_be_share):
+            if not isinstance(given[i], str):
+                yield int(i), f"{numbers[i]:g} has no {NEEDED}, and is taken as {numbers[i]:g} {NEEDED}."
+    if column.kind is Kind.DATE:
+        taken = "is taken as UTC: it has no time zone, as times in training."
+        converted = "is converted to UTC: it has a time zone, unlike times in training."
+        for i in np.flatnonzero(~gone & (zones_of(X, name) != bool(column.zone))):
+            yield int(i), taken if column.zone else converted
 
 
 def _spans_a_year(values: NDArray[Any]) -> bool:
