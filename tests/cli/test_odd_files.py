@@ -32,7 +32,7 @@ SAID = {
     "free text with quotes and line breaks": "3 features: 2 numbers, 1 category; left out: 'note' (free text)\n",
     "codes with zeros in front": "4 features: 2 numbers, 2 categories\n",
     "a text among numbers": "81 rows; labels: sick (40), well (41)\n" + PLAIN,
-    "a row without a label": "80 rows (1 row with empty cells left out); labels: sick (40), well (40)\n" + PLAIN,
+    "a row without a label": "80 rows (1 row without a label left out); labels: sick (40), well (40)\n" + PLAIN,
     "wrong: Latin-1": "latin.csv: column 'ward' is not utf-8 text; give its --encoding, such as latin-1 or cp1252.",
     "wrong: a name twice": "twice.csv has 2 columns called 'weight'; give them different names.",
     "wrong: a row too short": "ragged.csv: a row has 2 cells where the header has 4: '171.0,70.0'.",

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from sepc import SEPClassifier, report
+from sepc import SelectiveClassifier, SEPClassifier, report
 from sepc.views.recall import missed, recalls, warnings_of
 
 CLASSES = np.array(["common", "rare"])
@@ -55,3 +56,20 @@ def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
         assert (words in str(made).replace("\n", " ")) == is_warned
         assert (words in made.to_html()) == is_warned
         assert "Every label" in str(made)
+
+
+def test_a_report_on_a_promise_says_which_class_accepted_labels_miss():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6_000, 1))
+    truth = np.where(rows[:, 0] + rng.normal(size=6_000) < -1.1, "default", "paid")
+    promise = SelectiveClassifier(LogisticRegression(), 0.1, random_state=0).fit(rows[:4_000], truth[:4_000])
+    made = report(promise, rows[4_000:], truth[4_000:])
+    decisions, truth = promise.decide(rows[4_000:]), truth[4_000:]
+    missed_rows = decisions.accepted & (truth == "default")
+    n_wrong = (decisions.label[missed_rows] == "paid").sum()
+    assert 2 * n_wrong > missed_rows.sum() > 20
+    first = made.figures.actions[0]
+    assert first.do.startswith("Do not rely on accepted labels to find 'default'")
+    assert f"{n_wrong} of {missed_rows.sum()} of 'default'" in first.why
+    assert made.figures.promise[0].startswith("Wrong among accepted calibration rows, by true label")
+    assert f"of its {missed_rows.sum()} accepted rows, {n_wrong} got another label" in " ".join(made.figures.warnings)
