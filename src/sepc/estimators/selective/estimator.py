@@ -241,7 +241,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
         self.sites_: tuple[str, ...] = ()
-        self.lost_promise_ = None
+        self.lost_promise_ = self.errors_by_label_ = None
         self.max_risk_, self.confidence_ = self.max_risk, self.confidence
         self.n_calibration_ = len(labels)
         if isinstance(self.max_risk, Costs):
