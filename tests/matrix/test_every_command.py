@@ -35,7 +35,7 @@ CELLS = [
 # Commands that say no for a reason, and the reason.
 REFUSED = """
 explain: Missing values: .* Recourse needs a complete row
-explain: StratifiedClassifier has no partition of the columns themselves
+explain: Recourse searches the ellipsoids of one partition
 (monitor|repair): .* a? ?StratifiedClassifier has none
 monitor: watch.sepc does not exist yet
 export: SEPClassifier with trust='(counts|published)' cannot be exported

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -29,12 +29,16 @@ PARTLY = {results.SEPModel, results.Weights, results.TrustModel, results.Answer}
 PARTLY |= {lifecycle.ChangedRows, lifecycle.ReviewQueue, lifecycle.Plan}
 # Methods that a cell calls by itself, that only other estimators call, or that come from scikit-learn.
 ELSEWHERE = {"fit", "fit_like", "fit_after_erasure", "covered", "of", "set_params", "set_callbacks", "judge"}
+ELSEWHERE |= {"take_features", "with_fitted"}
 # What the library may refuse, and why: nothing else may raise.
 REFUSALS = r"""
 With trust='(counts|published)' (a decision has no terms|columns have no terms)
 A model with trust='(counts|published)' has no weights to edit
-with trust='(counts|published)' cannot be exported to
-The model has no out-of-fold probabilities; fit it with out_of_fold=True
+cannot be exported to
+The pipeline prepares rows with Codes, which a model file cannot store
+Recourse (searches the ellipsoids of one partition|cannot go back through the steps)
+(repair needs|Monitor watches) the regions of
+has no out-of-fold probabilities; fit an SEPClassifier
 No ellipsoid was found for label
 Feature .* is not numeric
 keep_rows is False, but there are too few rows for any ellipsoid
@@ -109,7 +113,8 @@ class Trial:
             if one.default is one.empty and one.kind is not one.VAR_KEYWORD
         ]  # fmt: skip
         unknown = [one.name for one in needed if one.name not in self.arguments]
-        if unknown and type(value) in PARTLY:
+        is_empty = isinstance(value, Sized) and not len(value)  # so that there is nothing with the number 0
+        if (unknown and type(value) in PARTLY) or (is_empty and any(one.name == "i" for one in needed)):
             return None
         assert not unknown, f"say in Trial.arguments what to give {type(value).__name__}.{name} as {unknown}"
         first = [self.arguments[one.name] for one in needed if one.kind is one.POSITIONAL_OR_KEYWORD]
@@ -214,7 +219,8 @@ def check_file(trial: Trial, model: Any, decisions: Any) -> None:
     path = trial.call("save", lambda: saved(model, trial.folder))
     if path is None:
         return
-    again = sepc.load(path).decide(trial.cell.new[0])
+    inside = {"estimator": model.estimator_} if trial.cell.model == "trusted boosting" else {}
+    again = sepc.load(path, **inside).decide(trial.cell.new[0])
     for name in ("label", "trust", "accepted", "cause", "probabilities", "region"):
         np.testing.assert_array_equal(getattr(again, name), getattr(decisions, name), err_msg=name)
     assert again.why() == decisions.why()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.kernels.threads import single_threaded
 from sepc.model.edits import DROP_FEATURE
 from sepc.plain_values import plain
@@ -180,14 +179,10 @@ class Question:
         return Recourse(plain(to), decision, answers, search.bound, proof, blocking, loose, search.accepting)
 
     def _limits(self, partition: SEPDecisions, X: Any) -> GivenLimits:
-        asked = Row(partition.model, partition.rows[0], self._preparation)
+        asked = Row(partition.model, partition.rows[0], partition.preparation)
         fixed = (*self.fixed, *_dropped(partition))
         limits = given_limits(asked, self.cost, fixed, self.bounds, self.direction)
         return replace(limits, relations=self.relations, table=X)
-
-    @cached_property
-    def _preparation(self) -> Any:
-        return preparation_of(self.model)
 
 
 def _known_changes(model: Any, changes: Any) -> KnownChanges:
