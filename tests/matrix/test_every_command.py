@@ -46,6 +46,8 @@ verify-receipt: receipt.json does not exist
 REFUSED_HERE = re.compile("|".join(REFUSED.strip().splitlines()) or "$^")
 PLAN = """
 version = 1
+title = "Refits"
+may_change = ["model", "threshold"]
 [rows]
 key = "sixteen or more letters"
 {rows}
@@ -117,7 +119,7 @@ def fault(words: tuple[str, ...], as_json: bool, capsys: Any) -> str | None:
     """What is wrong with what a command prints or with its error, if anything."""
     capsys.readouterr()
     try:
-        code = main([*words, *(["--json"] if as_json else [])])
+        code = main([*words, *(["--json"] if as_json and "--digest" not in words else [])])
     except Exception as error:  # noqa: BLE001 - any error is to be judged
         said = refusal(error)
         known = said is not None and REFUSED_HERE.search(f"{words[0]}: {said}")
