@@ -28,24 +28,6 @@ TURNED = np.where(Y == "yes", "no", "yes")
 SMALL = sepc.SEPClassifier(max_ellipsoids=2)
 
 
-class OfAnotherKind:
-    """A classifier that is no estimator of scikit-learn, and has one inside that is fitted in place."""
-
-    def __init__(self):
-        self.inside = LogisticRegression()
-
-    def fit(self, X, y):
-        self.inside.fit(X, y)
-        self.classes_ = self.inside.classes_
-        return self
-
-    def predict(self, X):
-        return self.inside.predict(X)
-
-    def predict_proba(self, X):
-        return self.inside.predict_proba(X)
-
-
 def promised(model):
     """A promise about a model of the first rows."""
     fitted = model.fit(X[:80], Y[:80])
@@ -75,7 +57,6 @@ MODELS = {
     "trusted": (sepc.TrustedClassifier(FrozenEstimator(LogisticRegression().fit(X, Y)), partition=SMALL), fit_frozen),
     "stratified": (sepc.StratifiedClassifier(LogisticRegression(), by=[]), fit),
     "linear": (LogisticRegression(), fit),
-    "of another kind": (OfAnotherKind(), fit),
     "coefficients": (LogisticRegression(), lambda model: model.coef_.__imul__(-1.0)),
     "partial fit": (SGDClassifier(loss="log_loss", random_state=0), fit_a_little),
     "partial fit of a network": (MLPClassifier((40, 40), max_iter=30, random_state=0), fit_a_little),

@@ -104,7 +104,7 @@ def _contents(value: Any, place: Place = (), within: tuple[int, ...] = ()) -> It
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
         yield place, (value.shape, *value.ravel()[:MOST_COMPARED])
     elif isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES:
-        yield place, f"{value.shape} {value.dtype} {hash(value.tobytes())}"
+        yield place, f"{value.shape} {value.dtype.str} {hash(value.tobytes())}"
     else:
         yield place, value
     for name, part in members.items():
@@ -122,8 +122,10 @@ def _kept(value: Any) -> Any:
 
 
 def _is_same(then: Any, now: Any) -> bool:
+    if then is now:
+        return True
     if isinstance(then, ref):
         return then() is now
     if isinstance(then, tuple) and isinstance(now, tuple):
         return len(then) == len(now) and all(map(_is_same, then, now))
-    return then is now or (isinstance(then, PLAIN) and type(then) is type(now) and repr(then) == repr(now))
+    return isinstance(then, PLAIN) and type(then) is type(now) and repr(then) == repr(now)
