@@ -366,7 +366,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        check_number("n_impure", self.n_impure, least=0)
+        check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
         if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
             raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
         if self.trust not in TRUSTS:
