@@ -197,7 +197,7 @@ def model():
             "amount": [f"€ {x:,.2f}" for x in PAY / 7],
             "rate": [f"{x / 10}%" for x in AGE],
             "day": DAYS.strftime("%d/%m/%Y"),
-            "since": DAYS,
+            "since": DAYS[::-1],
         }
     )
     with pytest.warns(LeftOutWarning):
@@ -256,7 +256,7 @@ def test_a_bad_date_where_training_had_dates_is_refused_by_name(model):
         ValueError, match="Column 'since' held dates in training, but now holds '2023-02-31'. Correct it"
     ):
         classifier.decide(row | {"since": "2023-02-31"})
-    with pytest.raises(ValueError, match="'03/04/2023', which may be 2023-04-03 10:00:00 or 2023-03-04|which may be"):
+    with pytest.raises(ValueError, match="'03/04/2023', which may be 2023-04-03 or 2023-03-04"):
         classifier.decide(row | {"since": "03/04/2023"})
 
 

@@ -178,11 +178,10 @@ def zones_of(X: Any, name: Any) -> BoolArray:
     column = X.column(name) if hasattr(X, "column_names") else X[name]
     kind = getattr(column, "dtype", getattr(column, "type", None))
     kind = getattr(kind, "pyarrow_dtype", kind)
-    cells = column_of(X, name)
     if getattr(kind, "tz", None) is not None or getattr(kind, "time_zone", None) is not None:
-        return np.ones(len(cells), dtype=bool)
-    if str(kind) != "object" and cells.dtype.kind != "O":
-        return np.zeros(len(cells), dtype=bool)
+        return np.ones(len(column), dtype=bool)
+    if str(kind).lower().startswith(("date", "timestamp")):
+        return np.zeros(len(column), dtype=bool)
     given = cells_of(column)
     zoned = {cell: has_zone(cell) for cell in set(given) if isinstance(cell, str)}
     return np.array([zoned.get(cell, getattr(cell, "tzinfo", None) is not None) for cell in given], dtype=bool)
