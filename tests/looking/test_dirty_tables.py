@@ -86,7 +86,7 @@ DIRTY = {
     ),
     "labels that mean a gap": (
         lambda table, y, rng: (table, some(some(y, 20, "-"), 33, "N/A")),
-        {"labels": "'-' (29 rows) and 'N/A' (19 rows), which may mean a missing label"},
+        {"labels": "'-' (29 rows) and 'N/A' (19 rows), which may be a missing label"},
     ),
     "labels that are missing": (
         lambda table, y, rng: (table, some(y, 20, None)),

@@ -72,12 +72,9 @@ def sentinel_findings(about: str, numbers: FloatArray) -> list[Finding]:
     each = {f"{number:.10g}": n for number, n in zip(distinct[are_far].tolist(), times[are_far].tolist(), strict=True)}
     with_rows = listed([f"{number} ({counted(n, 'row')})" for number, n in each.items()], MOST_NAMES)
     seen = f"{with_rows}, far from all other values ({low:.10g} to {high:.10g})"
-    matters = "Such a number is often a code for a missing value, and would be taken as an amount"
-    in_pandas = ", ".join(f"{number}: numpy.nan" for number in each)
-    advice = (
-        f"If so, mark it as missing: X.replace({{{about!r}: {{{in_pandas}}}}}) in pandas, --na={','.join(each)} in the "
-    )
-    return [Finding(about, Severity.DOUBTFUL, seen, matters, f"{advice}command")]
+    matters = "Such a number is often a code for a missing value, and would be taken as it is"
+    advice = f"If so, replace it by numpy.nan, or read the file with --na={','.join(each)}"
+    return [Finding(about, Severity.DOUBTFUL, seen, matters, advice)]
 
 
 def _is_sentinel(number: float) -> bool:

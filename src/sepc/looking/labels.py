@@ -21,7 +21,7 @@ from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
 ABOUT = "labels"
 # Texts that stand for a missing value in a column of numbers, but are classes as likely as not.
 MAY_BE_CLASSES = frozenset({"none", "unknown", "missing"})
-LEAVE_OUT = "leave these rows out before a fit: X[keep], y[keep] with keep = pandas.notna(y)"
+LEAVE_OUT = "leave such rows out before a fit: X[keep], y[keep] with keep = pandas.notna(y)"
 
 # A label with at most this share of another's rows may be a misspelling of it.
 RARE_SHARE = 0.1
@@ -95,12 +95,9 @@ def _gap_texts(labels: Sequence[Any], counts: Sequence[int]) -> list[Finding]:
     if not signs:
         return []
     signs.sort(key=lambda label: -n_rows[label])
-    seen = listed([_with_rows(label, n_rows[label]) for label in signs], MOST_NAMES)
-    matters = "As text it is a class, which a model would learn and predict"
-    advice = (
-        f"If so, mark such labels as missing (None in Python, --na={','.join(signs)} in the command) and {LEAVE_OUT}"
-    )
-    return [Finding(ABOUT, Severity.WRONG, f"{seen}, which may mean a missing label", matters, advice)]
+    seen = f"{listed([_with_rows(label, n_rows[label]) for label in signs], MOST_NAMES)}, which may be a missing label"
+    advice = f"If so, give None in Python (--na={','.join(signs)} in the command), and {LEAVE_OUT}"
+    return [Finding(ABOUT, Severity.WRONG, seen, "A model would learn and predict it as a class", advice)]
 
 
 def warn_of_labels(labels: Sequence[Any], counts: Sequence[int]) -> None:
