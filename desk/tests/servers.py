@@ -21,8 +21,6 @@ from sepc_desk.commands.main import main
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
 START_SECONDS = 300
-# The key of the log, as the environment has it.
-KEYED = {"SEPC_DESK_LOG_KEY": "0123456789abcdef" * 4}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -149,7 +147,6 @@ class DeskProcess:
         self.log = Path(tempfile.mkstemp(prefix="desk-log-")[1])
         given = {"database": database, "models": models, "port": self.port, "processes": processes, **settings}
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("SEPC_DESK_")}
-        self.environment |= KEYED
         self.environment |= {f"SEPC_DESK_{name.upper()}": str(value) for name, value in given.items()}
         self.start()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from servers import KEYED, Cluster
+from servers import Cluster
 from sqlalchemy import select
 
 from sepc_desk.chain import Chain
@@ -45,7 +45,7 @@ def fill(engine, case: dict[str, object], n: int = 400) -> tuple[str, bytes]:
 
 
 def test_postgresql(new_database, cluster: Cluster) -> None:
-    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
+    engine = engine_of(load_settings({}, database=new_database("postgresql")))
     case, salt = fill(engine, secret_case())
     cluster.execute("ANALYZE", engine.url.database)
     cluster.execute("CHECKPOINT")
@@ -62,7 +62,7 @@ def test_postgresql(new_database, cluster: Cluster) -> None:
 def test_sqlite(new_database) -> None:
     database = new_database("sqlite")
     folder = Path(database.removeprefix("sqlite:///")).parent
-    engine = engine_of(load_settings(KEYED, database=database))
+    engine = engine_of(load_settings({}, database=database))
     case, salt = fill(engine, secret_case())
     assert all(files_with(folder, secret) for secret in SECRETS)
     assert erase(engine, case, "key:2").n_entries == 2

@@ -16,14 +16,13 @@ import pytest
 import sepc
 from conftest import Running
 from sample_models import model, save_models
-from servers import KEYED, Cluster, DeskProcess
+from servers import Cluster, DeskProcess
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
 from sepc_desk.database import engine_of
 from sepc_desk.migrations.running import migrate
 from sepc_desk.models import ModelFolder
-from sepc_desk.owning.changes import go_live_in_emergency
 from sepc_desk.schema import entries
 from sepc_desk.settings import load_settings
 
@@ -35,7 +34,7 @@ def test_health_tells_the_database_from_the_models_and_it_comes_back(model_folde
     cluster = Cluster()
     try:
         database = cluster.create("own")
-        environment = KEYED | {"SEPC_DESK_DATABASE": database}
+        environment = {"SEPC_DESK_DATABASE": database}
         engine = engine_of(load_settings(environment))
         migrate(engine)
         engine.dispose()
@@ -130,7 +129,7 @@ def test_another_version_goes_live_in_a_running_service(new_database, tmp_path: 
     sepc.save(model("strata")[0], tmp_path / "other.sepc")
     digest = ModelFolder(folder).add("loans", tmp_path / "other.sepc")
     assert own.client.post("/decide", json=BODY).json()["version"] == before["version"]
-    go_live_in_emergency(own.engine, ModelFolder(folder), "loans", digest, "command:me", "why not")
+    ModelFolder(folder).make_live("loans", digest)
     until = time.monotonic() + 20
     while own.client.post("/decide", json=BODY).json()["version"] != digest:
         assert time.monotonic() < until
@@ -141,7 +140,6 @@ def test_another_version_goes_live_in_a_running_service(new_database, tmp_path: 
 def test_a_service_that_cannot_start_says_why(tmp_path: Path, new_database, capsys, monkeypatch) -> None:
     def said(database: str, models: Path) -> str:
         monkeypatch.setenv("SEPC_DESK_DATABASE", database)
-        monkeypatch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])
         monkeypatch.setenv("SEPC_DESK_MODELS", str(models))
         assert main(["serve"]) == 2
         return str(capsys.readouterr().err)

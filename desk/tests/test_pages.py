@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from filling import fill
 from owned_models import PLAN
 from sample_models import loans, save_models
-from servers import KEYED, Cluster, DeskProcess, free_port
+from servers import Cluster, DeskProcess, free_port
 from sqlalchemy.engine import make_url
 from warm_python import warm_python
 
@@ -160,7 +160,7 @@ def test_backups_are_made_and_restored_as_the_page_says(cluster: Cluster, new_da
     sign = "rm -f head*\nsepc-desk heads key head.key\nsepc-desk heads sign --key head.key --to heads.jsonl\n"
     for kind, script in (("postgresql", postgresql), ("sqlite", sqlite)):
         database = new_database(kind)
-        engine = engine_of(load_settings(KEYED, database=database))
+        engine = engine_of(load_settings({}, database=database))
         fill(engine, tmp_path / "models", 5, ("loans",))
         engine.dispose()
         script = script.replace("postgresql://desk@db/desk", database)

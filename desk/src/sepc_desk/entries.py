@@ -1,15 +1,13 @@
 """Entries of the log, their digests, and how each is linked to the one before.
 
 An entry has a kept part and a private part. The digest of the private part is salted, so that after an erasure, when
-the private part and its salt are gone, nobody can find the values by guessing. The seal of an entry authenticates both
-digests with a key that the database does not have. The hash of an entry covers the seal and both digests, its place and
-the hash of the entry before.
+the private part and its salt are gone, nobody can find the values by guessing. The hash of an entry covers both
+digests, its place and the hash of the entry before.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
 import time
 from collections.abc import Mapping
@@ -23,7 +21,7 @@ import orjson
 # The hash before the first entry.
 START = bytes(32)
 SALT_BYTES = 32
-FORMAT = "sepc-desk 2"
+FORMAT = "sepc-desk 1"
 
 
 class EntryKind(StrEnum):
@@ -32,12 +30,9 @@ class EntryKind(StrEnum):
     DECISION = "decision"
     RECOURSE = "recourse"
     ACCESS = "access"
-    CONSENT = "consent"
     ERASURE = "erasure"
     ANSWER = "answer"
     CHANGE = "change"
-    # Who may do what, and what else was done to the service: `cause` says what happened, and `about` to what.
-    EVENT = "event"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +125,9 @@ def private_digest(salt: bytes, text: str) -> bytes:
     return hashlib.sha256(salt + text.encode()).digest()
 
 
-def seal_of(key: bytes, kept: bytes, private: bytes | None) -> bytes:
-    """What only those who have the key of the log can make for an entry."""
-    return hmac.digest(key, kept + (private or b""), "sha256")
-
-
-def linked(before: bytes, place: int, kept: bytes, private: bytes | None, seal: bytes) -> bytes:
+def linked(before: bytes, place: int, kept: bytes, private: bytes | None) -> bytes:
     """The hash of the entry at `place`; the function in PostgreSQL computes the same."""
-    return hashlib.sha256(before + place.to_bytes(8, "big") + kept + (private or b"") + seal).digest()
+    return hashlib.sha256(before + place.to_bytes(8, "big") + kept + (private or b"")).digest()
 
 
 def request_key(caller: str, key: str) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib.util
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,18 +15,13 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, select
 
-from sepc_desk.database import engine_of
 from sepc_desk.entries import time_of
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds
 from sepc_desk.schema import answers, cases, changes, entries, leases, readings
-from sepc_desk.settings import Settings
 
 BLOCK = 5_000
 FORMATS = ("csv", "parquet")
-# How a formula begins in a spreadsheet.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-NICE = 10
 TIMES = frozenset(
     {"at", "decided_at", "entered_at", "taken_at", "until", "ended_at", "given_at", "undone_at", "final_at"}
     | {"made_at", "proposed_at"}
@@ -91,36 +85,17 @@ def rows_of(what: str, model: str, day: date) -> Select[Any]:
     return chosen.where(time >= first, time < last, own_model == model)
 
 
-def be_nice() -> None:
-    """Let everything else come first."""
-    if hasattr(os, "nice"):
-        os.nice(NICE)
-
-
-def export_by(settings: Settings, what: str, form: str, model: str, day: date) -> Exported:
-    """Write a file in a process of its own, so that neither decisions nor pages wait for it."""
-    engine = engine_of(settings)
-    try:
-        return export(engine, what, form, model, day)
-    finally:
-        engine.dispose()
-
-
 def export(engine: Engine, what: str, form: str, model: str, day: date) -> Exported:
     """Write a file; raises if it cannot be written in this form here."""
     if form == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise RequestError(501, "no_parquet", "Parquet needs pyarrow here: pip install 'sepc-desk[parquet]'.")
     with tempfile.NamedTemporaryFile(prefix="sepc-desk-export-", suffix=f".{form}", delete=False) as file:
         path = Path(file.name)
-    try:
-        with engine.connect() as connection:
-            found = connection.execution_options(stream_results=True).execute(rows_of(what, model, day))
-            names = list(found.keys())
-            n = (_write_csv if form == "csv" else _write_parquet)(path, names, found.partitions(BLOCK))
-        return Exported(path, _digest(path), n)
-    except BaseException:
-        path.unlink()
-        raise
+    with engine.connect() as connection:
+        found = connection.execution_options(stream_results=True).execute(rows_of(what, model, day))
+        names = list(found.keys())
+        n = (_write_csv if form == "csv" else _write_parquet)(path, names, found.partitions(BLOCK))
+    return Exported(path, _digest(path), n)
 
 
 def _write_csv(path: Path, names: list[str], blocks: Iterator[Sequence[Any]]) -> int:
@@ -129,14 +104,9 @@ def _write_csv(path: Path, names: list[str], blocks: Iterator[Sequence[Any]]) ->
         writer = csv.writer(file)
         writer.writerow(names)
         for block in blocks:
-            writer.writerows([_cell(plain(name, one)) for name, one in zip(names, row, strict=True)] for row in block)
+            writer.writerows([plain(name, value) for name, value in zip(names, row, strict=True)] for row in block)
             n += len(block)
     return n
-
-
-def _cell(value: Any) -> Any:
-    """A value of a CSV file; a text that a spreadsheet would compute has an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _write_parquet(path: Path, names: list[str], blocks: Iterator[Sequence[Any]]) -> int:

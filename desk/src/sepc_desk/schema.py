@@ -28,7 +28,6 @@ entries = Table(
     Column("private", Text),
     Column("salt", LargeBinary),
     Column("private_digest", LargeBinary),
-    Column("seal", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
 )
 Index(
@@ -44,13 +43,6 @@ Index(
     unique=True,
     postgresql_where=text("request_key IS NOT NULL"),
     sqlite_where=text("request_key IS NOT NULL"),
-)
-Index(
-    "ix_entries_changes",
-    entries.c.model,
-    entries.c.place,
-    postgresql_where=text("kind = 'change'"),
-    sqlite_where=text("kind = 'change'"),
 )
 
 contexts = Table(
@@ -70,29 +62,6 @@ keys = Table(
     Column("models", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
-    # Whether it belongs to a person of this name, and not to a program.
-    Column("is_person", Boolean, nullable=False),
-    Column("expires_at", BigInteger),
-)
-
-# When background tasks last succeeded, and why they did not; and a row that health checks write.
-tasks = Table(
-    "tasks",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("done_at", BigInteger, nullable=False),
-    Column("error", Text),
-)
-
-# Sessions of people who have signed in: what their provider said of them, until they sign out.
-sessions = Table(
-    "sessions",
-    metadata,
-    Column("hash", LargeBinary, primary_key=True),
-    Column("person", Text, nullable=False, index=True),
-    Column("claims", Text, nullable=False),
-    Column("until", BigInteger, nullable=False),
-    Column("ended_at", BigInteger),
 )
 
 # A decision that people look at, or a planted case. It holds no value of the row, so an erasure need not change it.

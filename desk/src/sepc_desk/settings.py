@@ -55,12 +55,6 @@ class Settings:
     batch_rows: int = 256
     write_seconds: float = 10.0
     synchronous_commit: str = "on"
-    # What seals entries, and where signed heads go by themselves: after so many entries, or so many seconds.
-    log_key: str = field(default="", repr=False)
-    witness: str = ""
-    witness_key: str = ""
-    witness_entries: int = 1_000
-    witness_seconds: float = 60.0
     # Behind a proxy: addresses from which X-Forwarded-For and X-Forwarded-Proto are accepted.
     trusted_proxies: str = "127.0.0.1"
     secure_cookies: bool = True
@@ -94,8 +88,6 @@ class Settings:
     oidc_scope: str = "openid profile"
     oidc_roles_claim: str = "roles"
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
-    # The address that people's browsers know, to which the provider sends them back.
-    public_address: str = ""
     session_secret: str = field(default="", repr=False)
     session_seconds: int = 8 * 3600
 
@@ -103,16 +95,6 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must be at least {least}.")
-        if 0 < len(self.log_key) < SHORTEST_SECRET:
-            raise SettingError(
-                f"log_key has {len(self.log_key)} characters; set {PREFIX}LOG_KEY_FILE to a file with at least "
-                f"{SHORTEST_SECRET} random ones: openssl rand -hex 32"
-            )
-        if bool(self.witness) != bool(self.witness_key):
-            raise SettingError(
-                "witness is the file that signed heads go to, and witness_key the private key that signs them, which "
-                "`sepc-desk heads key` makes; set both or none."
-            )
         if self.synchronous_commit not in COMMIT_LEVELS:
             raise SettingError(
                 f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
@@ -145,17 +127,6 @@ class Settings:
             raise SettingError(
                 f"oidc_scope is {self.oidc_scope!r}; it must contain openid, for the name of who signed in."
             )
-        own = urlsplit(self.public_address)
-        if not own.hostname or (own.scheme != "https" and own.hostname not in LOOPBACK):
-            raise SettingError(
-                f"public_address is {self.public_address!r}; set it to the address that browsers know, as in "
-                "https://desk.example.org, to which the sign-in provider sends people back."
-            )
-        if not self.oidc_roles:
-            raise SettingError(
-                "oidc_issuer is set, but oidc_roles is not, so nobody would have a role. Say which value of the claim "
-                'stands for which role, as in {"loans-team" = "owner:loans"}.'
-            )
         for name in ("oidc_client_id", "oidc_client_secret"):
             if not getattr(self, name):
                 raise SettingError(f"oidc_issuer is set, but {name} is not; set {PREFIX}{name.upper()}.")
@@ -187,11 +158,6 @@ class Settings:
         return url.set(drivername=driver).render_as_string(hide_password=False)
 
     @property
-    def has_keeper(self) -> bool:
-        """Whether a process keeps reviews up to date, or sends out heads."""
-        return self.review_seconds > 0 or bool(self.witness)
-
-    @property
     def is_postgresql(self) -> bool:
         """Whether the log is in PostgreSQL."""
         return self.url.startswith("postgresql")
@@ -216,8 +182,6 @@ _LEAST: dict[str, float] = {
     "batch_rows": 1,
     "write_seconds": 0.1,
     "session_seconds": 60,
-    "witness_entries": 1,
-    "witness_seconds": 1,
     "review_seconds": 0,
     "lease_seconds": 1,
     "undo_seconds": 0,
@@ -290,7 +254,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
             raise ValueError(value)
         return value if isinstance(kind, types.GenericAlias) else kind(value)
     except (KeyError, TypeError, ValueError) as error:
-        shown = "a value" if "secret" in name or name == "log_key" or name == "database" else repr(value)
+        shown = "a value" if "secret" in name or name == "database" else repr(value)
         raise SettingError(f"{name} is {shown}, which is not {NAMED.get(kind, kind.__name__)}.") from error
 
 

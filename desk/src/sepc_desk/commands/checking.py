@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sepc_desk.chain import head_of
-from sepc_desk.commands.options import add_common, engine_for, settings_of
+from sepc_desk.commands.options import add_common, engine_for
 from sepc_desk.errors import SettingError
 from sepc_desk.heads import Head, head_of_receipt, make_keys, public_key_of, read_heads, signed
 from sepc_desk.verifying import verify
 
-# Exit codes: the log was changed; and nothing speaks against it, but there is no witness.
-FOUND, UNWITNESSED = 3, 4
+FOUND = 3
 
 
 def add_commands(commands: Any) -> None:
@@ -40,19 +39,18 @@ def add_commands(commands: Any) -> None:
 
 def run_verify(options: argparse.Namespace) -> int:
     """Check the log."""
-    settings = settings_of(options)
-    file = options.heads or (Path(settings.witness) if settings.witness else None)
     heads: list[Head] = [head_of_receipt(text) for text in options.receipt]
     key = None
-    if options.receipt and options.public_key is not None:
-        raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
-    if file is not None and not options.receipt:
-        public = options.public_key or Path(settings.witness_key + ".pub")
-        if options.public_key is None and not settings.witness_key:
+    if options.heads is not None:
+        if options.public_key is None:
             raise SettingError(
                 "Give the public key of the heads with --public-key; without it, anyone could have written them."
             )
-        heads, key = read_heads(_text(file).splitlines()), public_key_of(public)
+        heads += read_heads(_text(options.heads).splitlines())
+    if options.public_key is not None:
+        key = public_key_of(options.public_key)
+        if options.receipt:
+            raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
     with engine_for(options) as engine:
         verdict = verify(engine, heads, key)
     erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""
@@ -61,15 +59,10 @@ def run_verify(options: argparse.Namespace) -> int:
         print(f"- {finding}")
     if verdict.n_findings > len(verdict.findings):
         print(f"- and {verdict.n_findings - len(verdict.findings):,} more findings")
-    if not verdict.is_whole:
-        print("The log was changed.")
-    elif verdict.witnessed:
-        print(f"Every entry up to place {verdict.witnessed}, the newest head, is as it was written.")
-    else:
-        print("Nothing in the log contradicts itself, but nobody has witnessed what was written.")
+    print("Every entry is as it was written." if verdict.is_whole else "The log was changed.")
     for limit in verdict.limits:
         print(limit)
-    return FOUND if not verdict.is_whole else 0 if verdict.witnessed else UNWITNESSED
+    return 0 if verdict.is_whole else FOUND
 
 
 def make_key(options: argparse.Namespace) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
 from sepc_desk.commands.options import add_common, caller, engine_for
-from sepc_desk.erasing import erase, erase_older, scrub
+from sepc_desk.entries import time_of
+from sepc_desk.erasing import erase, erase_until, scrub
 from sepc_desk.errors import SettingError
+from sepc_desk.reading import microseconds
 
 
 def add_commands(commands: Any) -> None:
@@ -36,9 +39,6 @@ def run_erase(options: argparse.Namespace) -> int:
     """Erase a case."""
     with engine_for(options) as engine:
         erased = erase(engine, options.id, caller())
-    if erased.is_waiting:
-        print("Nothing is erased yet: another person must ask for the same. The log has who asks.")
-        return 0
     if erased.receipt is None:
         print("There was nothing left to erase.")
         return 0
@@ -49,14 +49,12 @@ def run_erase(options: argparse.Namespace) -> int:
 
 def run_retention(options: argparse.Namespace) -> int:
     """Erase old cases."""
-    if not 0 <= options.days < 10**6:
-        raise SettingError("--days must be from 0 to 999,999.")
+    if options.days < 0:
+        raise SettingError("--days must be 0 or more.")
+    until = microseconds(datetime.now(UTC) - timedelta(days=options.days))
     with engine_for(options) as engine:
-        erased = erase_older(engine, options.days, caller(), options.model)
-    if erased.is_waiting:
-        print("Nothing is erased yet: another person must ask for the same days once. The log has who asks.")
-        return 0
-    print(f"Erased {_counted(erased.n_entries)} of more than {options.days} days ago.")
+        erased = erase_until(engine, until, caller(), options.model)
+    print(f"Erased {_counted(erased.n_entries)} from before {time_of(until)}.")
     if erased.n_entries:
         print(_left_behind(engine.dialect.name))
     return 0

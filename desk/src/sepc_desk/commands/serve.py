@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import tempfile
 from typing import Any
 
@@ -12,10 +11,9 @@ import uvicorn
 
 from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.models import ModelFolder
-from sepc_desk.owning.changes import load_live
 from sepc_desk.service.connections import LimitedConnection
 from sepc_desk.service.keeper import start_keeper
-from sepc_desk.settings import FILE, PREFIX, Settings
+from sepc_desk.settings import FILE, PREFIX
 
 APP = "sepc_desk.service.app:create_app"
 
@@ -45,10 +43,7 @@ def serve(options: argparse.Namespace) -> int:
         pass  # Only to check that it can be reached, and is at the newest version.
     start_keeper(settings)
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
-    with engine_for(options) as engine:
-        folder = ModelFolder(settings.models)
-        for name in folder.names():
-            load_live(engine, folder, name)
+    ModelFolder(settings.models).load_live()
     # Processes that uvicorn starts read their settings from the environment.
     if options.settings is not None:
         os.environ[FILE] = str(options.settings.resolve())
@@ -57,18 +52,8 @@ def serve(options: argparse.Namespace) -> int:
             os.environ[PREFIX + name.upper()] = str(getattr(options, name))
     for name in THREADS:
         os.environ.setdefault(name, "1")
-    own = None
     if settings.processes > 1 and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        own = os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
-    try:
-        _run(settings)
-    finally:
-        if own is not None:
-            shutil.rmtree(own, ignore_errors=True)
-    return 0
-
-
-def _run(settings: Settings) -> None:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="sepc-desk-metrics-")
     uvicorn.run(
         APP,
         factory=True,
@@ -88,3 +73,4 @@ def _run(settings: Settings) -> None:
         date_header=False,
         log_config=None,
     )
+    return 0

@@ -6,48 +6,22 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
-from sepc_desk.errors import SettingError
-from sepc_desk.migrations.versioning import version_in
-from sepc_desk.schema import metadata
+from sepc_desk.migrations.versioning import version_of
 
 SCRIPTS = Path(__file__).parent
-# Tables that the service reads; functions write the first one for it, and commands the second.
-READ = frozenset({"entries", "keys", "contexts"})
 
 
 def migrate(engine: Engine, to: str = "head") -> None:
     """Bring the database to a version, up or down."""
     config = _config()
-    # Of several that begin at once, one goes on, and the others find its work done. All of it is one transaction.
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(7365706370)"))
-        before = version_in(connection)
+    before = version_of(engine)
+    with engine.connect() as connection:
         config.attributes["connection"] = connection
         is_down = to == "base" or (to != "head" and before is not None and to < before)
         (command.downgrade if is_down else command.upgrade)(config, to)
-
-
-def allow(engine: Engine, role: str) -> None:
-    """Let a role of PostgreSQL do what the service does, and no more: it may only append to the log."""
-    with engine.begin() as connection:
-        own = engine.dialect.identifier_preparer.quote(role)
-        if not connection.execute(text("SELECT FROM pg_roles WHERE rolname = :role"), {"role": role}).first():
-            raise SettingError(f"There is no role {role} in PostgreSQL; create it with CREATE ROLE ... LOGIN.")
-        written = ", ".join(name for name in metadata.tables if name not in READ)
-        for grant in (
-            f"REVOKE ALL ON ALL TABLES IN SCHEMA {{schema}} FROM {own}",
-            f"GRANT USAGE ON SCHEMA {{schema}} TO {own}",
-            f"GRANT SELECT ON ALL TABLES IN SCHEMA {{schema}} TO {own}",
-            f"GRANT INSERT ON contexts TO {own}",
-            f"GRANT INSERT, UPDATE, DELETE ON {written} TO {own}",
-            f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {{schema}} TO {own}",
-            f"GRANT EXECUTE ON FUNCTION append_entries, append_entry, erase_entries TO {own}",
-        ):
-            schema = connection.execute(text("SELECT quote_ident(current_schema())")).scalar()
-            connection.exec_driver_sql(grant.format(schema=schema))
+        connection.commit()
 
 
 def _config() -> Config:

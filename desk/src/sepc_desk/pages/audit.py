@@ -12,16 +12,16 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from sepc_desk.authority import Action
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import ModelFolderError, RequestError
-from sepc_desk.exporting import EXPORTS, FORMATS, plain, shown_rows
+from sepc_desk.exporting import EXPORTS, FORMATS, export, plain, shown_rows
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reading import context_by_digest, entry_by_id, shown
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.schema import answers, cases, entries, leases, readings
 from sepc_desk.service.grouping import Work
+from sepc_desk.service.identity import AUDIT
 
 router = page_router()
 
@@ -44,7 +44,7 @@ STATED = (
 
 async def _auditor(request: Request) -> tuple[Visit, list[str]]:
     here = await visit(request)
-    models = here.models(Action.AUDIT)
+    models = here.models(AUDIT)
     if not models:
         raise RequestError(403, "not_allowed", "This page takes the role auditor.")
     return here, models
@@ -160,7 +160,7 @@ async def export_file(request: Request, what: str, form: str) -> Response:
     model, day = _chosen(here, what, models)
     if form not in FORMATS:
         raise RequestError(404, "no_such_file", "There is no such file.")
-    made = await here.desk.export(what, form, model, day)
+    made = await here.desk.reviews.do(export, here.desk.engine, what, form, model, day)
     try:
         await _note(here, model, f"export:{what}.{form}:{day.isoformat()}:sha256:{made.digest}")
     except BaseException:
@@ -182,8 +182,7 @@ def _chosen(here: Visit, what: str, models: list[str]) -> tuple[str, date]:
         raise RequestError(404, "no_such_page", "There is no such page.")
     asked = here.request.query_params
     model = asked.get("model", models[0])
-    here.require(Action.AUDIT, model)
-    here.desk.model(model)
+    here.identity.require(AUDIT, model)
     try:
         day = date.fromisoformat(asked["day"]) if asked.get("day") else datetime.now(UTC).date()
     except ValueError:

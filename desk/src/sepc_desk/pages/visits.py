@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,6 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sepc_desk.authority import Action, Identity, Thing, may, require, sees_labels
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.languages import Language, language, preferred
 from sepc_desk.pages.rendering import html
@@ -23,8 +21,8 @@ from sepc_desk.reviewing.leasing import Reader
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
+from sepc_desk.service.identity import AUDIT, DECIDE, LIST_CASES, OWN, REVIEW, Identity
 from sepc_desk.service.limits import read_body
-from sepc_desk.service.refusals import of_database
 from sepc_desk.settings import LANGUAGES
 
 MOST_FIELDS = 2_000
@@ -64,35 +62,23 @@ class Visit:
         session = self.request.scope.get("session") or {}
         return str(session.get("csrf", "")) if self.identity.is_session else ""
 
-    def may(self, action: Action, model: str, *, own: bool = False) -> bool:
-        """Whether the person may do something with all of a model's things, or at least with their own."""
-        return may(self.identity, action, Thing(model, by=frozenset({self.identity.caller} if own else ())))
-
-    def require(self, action: Action, model: str) -> None:
-        """Raise unless the person may do something with all of a model's things."""
-        require(self.identity, action, Thing(model))
-
-    def models(self, action: Action, *, own: bool = False) -> list[str]:
-        """Models for which the person may do something."""
-        return [name for name in sorted(self.desk.models) if self.may(action, name, own=own)]
-
-    @property
-    def caller(self) -> str:
-        """The person as the log has it."""
-        return self.identity.caller
+    def models(self, roles: frozenset[str]) -> list[str]:
+        """Models for which one of these roles is held."""
+        return [name for name in sorted(self.desk.models) if self.identity.may(roles, name)]
 
     def reader(self, model: str) -> Reader:
-        """The person as a reader of a model's cases."""
-        return Reader(self.caller, sees_labels=sees_labels(self.identity, model))
+        """The person as a reader of a model's cases; raises unless they may review."""
+        self.identity.require(REVIEW, model)
+        return Reader(self.identity.caller, sees_labels=self.identity.may(DECIDE | LIST_CASES, model))
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page for this person."""
         shown = {
             "csrf": self.csrf,
             "person": self.identity.caller.partition(":")[2],
-            "may_review": bool(self.models(Action.TAKE)),
-            "may_own": bool(self.models(Action.CHANGE)),
-            "may_audit": bool(self.models(Action.AUDIT)),
+            "may_review": bool(self.models(REVIEW)),
+            "may_own": bool(self.models(OWN)),
+            "may_audit": bool(self.models(AUDIT)),
             "has_session": self.identity.is_session,
             "has_shortcuts": self.preferences.has_shortcuts,
             "path": self.request.url.path,
@@ -112,8 +98,11 @@ class PageRoute(APIRoute):
                 return await handler(request)
             except RequestError as error:
                 return _refused(request, error)
-            except SQLAlchemyError as error:
-                return _refused(request, of_database(error))
+            except SQLAlchemyError:
+                return _refused(
+                    request,
+                    RequestError(503, "log_unavailable", "The database does not answer; try again.", retry_after=1),
+                )
 
         return handle
 
@@ -125,7 +114,6 @@ def page_router() -> APIRouter:
 
 def _refused(request: Request, error: RequestError) -> Response:
     desk = desk_of(request)
-    request.scope["rule"] = error.code
     is_full_page = request.method == "GET" and "hx-request" not in request.headers
     if error.status == 401 and desk.settings.oidc_issuer and is_full_page:
         return RedirectResponse("/sign-in", 303)
@@ -156,17 +144,9 @@ async def _form(request: Request, desk: Desk) -> dict[str, str]:
     with desk.buffers.lent() as taken:
         body = await read_body(request, LONGEST_FORM, settings.body_seconds, desk.buffers, taken)
         try:
-            form = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
-            if not all(_is_text(own) for pair in form.items() for own in pair):
-                raise ValueError("control characters")
-            return form
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
         except (UnicodeDecodeError, ValueError) as error:
             raise RequestError(400, "no_form", "The body is not a form.") from error
-
-
-def _is_text(given: str) -> bool:
-    """Whether people can have written it; line breaks and tabs are the only control characters."""
-    return all(own.isprintable() or own in "\n\r\t" or unicodedata.category(own)[0] != "C" for own in given)
 
 
 def preferences_of(engine: Engine, caller: str) -> Preferences:

@@ -11,18 +11,7 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sepc_desk.chain import append_to_locked, lock_chain
 from sepc_desk.entries import Entry, EntryKind, entry
 from sepc_desk.reviewing.leasing import end_lost
-from sepc_desk.reviewing.states import (
-    REFEREE,
-    AnswerKind,
-    CaseState,
-    Evidence,
-    Move,
-    Purpose,
-    ReadingState,
-    lock_cases,
-    move_cases,
-    move_readings,
-)
+from sepc_desk.reviewing.states import REFEREE, AnswerKind, CaseState, Evidence, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, only_one, seconds, writing
 from sepc_desk.schema import answers, cases, readings
 
@@ -47,19 +36,16 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
         # Before any row is locked, as an erasure does it, so that the two never wait for each other.
         lock_chain(connection)
         n_lost = end_lost(connection, moment)
-        # Those who move one of these cases meanwhile are waited for.
-        waiting = [own.case_id for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE)]
-        locked = set(lock_cases(connection, cases.c.id.in_(waiting)))
-        due = [own for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE) if own.case_id in locked]
-        final = _finish(connection, due, moment)
-        _write(connection, [own for own in final if own.purpose != Purpose.PLANTED])
-        for own_case in dict.fromkeys(own.case_id for own in final):
+        due = _due(connection, moment, undo_seconds, MOST_AT_ONCE, lock=True)
+        _write(connection, [own for own in due if own.purpose != Purpose.PLANTED])
+        _finish(connection, due, moment)
+        for own_case in dict.fromkeys(own.case_id for own in due):
             _settle_case(connection, own_case, moment)
     return n_lost + len(due)
 
 
-def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Sequence[Row[Any]]:
-    """Answers that nobody can undo any more."""
+def _due(connection: Connection, at: int, undo_seconds: float, most: int, *, lock: bool = False) -> Sequence[Row[Any]]:
+    """Answers that nobody can undo any more; with `lock`, an undo that has begun is waited for."""
     columns = (*answers.c, cases.c.model, cases.c.digest, cases.c.purpose)
     due = (
         answers.c.undone_at.is_(None),
@@ -67,7 +53,8 @@ def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Seq
         answers.c.given_at <= at - seconds(undo_seconds),
     )
     found = select(*columns).join(cases, cases.c.id == answers.c.case_id).where(*due)
-    return connection.execute(found.order_by(answers.c.given_at).limit(most)).all()
+    found = found.order_by(answers.c.given_at).limit(most)
+    return connection.execute(found.with_for_update(of=answers) if lock else found).all()
 
 
 def _write(connection: Connection, due: Sequence[Row[Any]]) -> None:
@@ -86,27 +73,19 @@ def _entry(own: Row[Any]) -> Entry:
         label=own.label,
         cause="blind" if own.was_blind else "label shown",
         about=own.case_id,
-        request_key=request_of(own.id),
+        request_key=hashlib.sha256(f"answer\n{own.id}".encode()).digest(),
         request_row=0,
     )
 
 
-def request_of(answer: str) -> bytes:
-    """What ties an answer to its entry of the log, which is written once."""
-    return hashlib.sha256(f"answer\n{answer}".encode()).digest()
-
-
-def _finish(connection: Connection, due: Sequence[Row[Any]], at: int) -> list[Row[Any]]:
-    """Mark answers as final, and return them; those to a case that is no longer under review do not count."""
-    if not due:
-        return []
-    moved = {own.id for own in move_readings(connection, Move.FINISH, readings.c.id.in_([own.reading for own in due]))}
-    final = [own for own in due if own.reading in moved]
-    # A comment is in the log now, where an erasure finds it.
-    for some, stamp in ((final, "final_at"), ([own for own in due if own.reading not in moved], "undone_at")):
-        ids = answers.c.id.in_([own.id for own in some])
-        connection.execute(update(answers).where(ids).values({stamp: at, "comment": None}))
-    return final
+def _finish(connection: Connection, due: Sequence[Row[Any]], at: int) -> None:
+    """Mark answers as final; a comment is in the log now, where an erasure finds it."""
+    if due:
+        connection.execute(
+            update(answers).where(answers.c.id.in_([own.id for own in due])).values(final_at=at, comment=None)
+        )
+        theirs = readings.c.id.in_([own.reading for own in due])
+        connection.execute(update(readings).where(theirs).values(state=ReadingState.FINAL))
 
 
 def _settle_case(connection: Connection, case_id: str, at: int) -> None:
@@ -119,14 +98,14 @@ def _settle_case(connection: Connection, case_id: str, at: int) -> None:
         .order_by(readings.c.turn)
     ).all()
     if own.state == CaseState.DISPUTED:
-        _move(connection, Move.SETTLE, own, {"label": given[-1].label})
+        _set(connection, case_id, {"state": CaseState.SETTLED, "label": given[-1].label}, own)
     elif own.state == CaseState.OPEN and len(given) == own.n_readers:
         agreed = len({(one.kind, one.label) for one in given}) == 1
         proof = _evidence(given, agreed)
         if agreed:
-            _move(connection, Move.SETTLE, own, {"label": given[0].label}, proof)
+            _set(connection, case_id, {"state": CaseState.SETTLED, "label": given[0].label}, own, proof)
         else:
-            _move(connection, Move.DISPUTE, own, {}, proof)
+            _set(connection, case_id, {"state": CaseState.DISPUTED}, own, proof)
             third = {"turn": REFEREE, "is_blind": False, "entered_at": at, "state": ReadingState.OPEN}
             connection.execute(insert(readings).values(case_id=case_id, model=own.model, **third))
 
@@ -141,15 +120,15 @@ def _evidence(given: Sequence[Any], agreed: bool) -> dict[str, Any]:
     return {"evidence": Evidence.ANSWER, "evidence_label": given[0].label}
 
 
-def _move(
-    connection: Connection, what: Move, own: Row[Any], values: dict[str, Any], proof: dict[str, Any] | None = None
+def _set(
+    connection: Connection, case_id: str, values: dict[str, Any], own: Row[Any], proof: dict[str, Any] | None = None
 ) -> None:
-    """Move a case. What a certificate counts is written once; of a row that was not drawn, its label."""
+    """Write how a case stands. What a certificate counts is written once; of a row that was not drawn, its label."""
     if own.review is not None and own.evidence is None:
         if own.purpose == Purpose.DRAWN:
             values |= proof or {}
-        elif what is Move.SETTLE:
+        elif values["state"] == CaseState.SETTLED:
             is_label = values["label"] is not None
             values |= {"evidence": Evidence.ANSWER if is_label else Evidence.CANNOT_SAY}
             values |= {"evidence_label": values["label"]}
-    move_cases(connection, what, cases.c.id == own.id, **values)
+    connection.execute(update(cases).where(cases.c.id == case_id).values(**values))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, text
-
-log = logging.getLogger("sepc_desk")
 
 MICROSECONDS = 1_000_000
 
@@ -41,12 +38,6 @@ def only_one(connection: Connection, lock: int) -> bool:
     return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock}).scalar_one())
 
 
-def wait_for_others(connection: Connection, what: str) -> None:
-    """Let only one transaction do this at a time, among all processes. SQLite has one writer anyway."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:what, 0))"), {"what": what})
-
-
 @contextmanager
 def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
     """A transaction that reads, for one process at a time; None if another has it.
@@ -56,13 +47,3 @@ def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
     """
     with engine.connect() as connection, connection.begin():
         yield connection if only_one(connection, lock) else None
-
-
-@contextmanager
-def apart(connection: Connection, model: str) -> Iterator[None]:
-    """Do something for one model. If it fails, it is undone and logged, and the other models go on."""
-    try:
-        with connection.begin_nested():
-            yield
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with one model concerns no other
-        log.exception("failed for a model", extra={"models": [model], "error": type(error).__name__})

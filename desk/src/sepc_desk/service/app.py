@@ -94,6 +94,6 @@ def document_of(app: FastAPI) -> dict[str, Any]:
 
 
 async def _respond(request: Request, error: Exception) -> Response:
-    response = response_to(request.scope, error)
+    response = response_to(error)
     assert response is not None, "only these errors are passed here"
     return response

@@ -11,7 +11,6 @@ from sqlalchemy import Engine, select
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sepc_desk.authority import Action, Identity, Thing, may, require
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase
@@ -22,6 +21,7 @@ from sepc_desk.schema import entries
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT
 from sepc_desk.service.grouping import Work
+from sepc_desk.service.identity import ERASE, LIST_CASES, SEE_CASES, Identity
 
 router = APIRouter()
 
@@ -46,8 +46,7 @@ async def some_cases(request: Request) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     model = request.query_params.get("model", "")
-    require(identity, Action.LIST_DECISIONS, Thing(model))
-    desk.model(model)  # before anything is logged under a name that does not exist
+    identity.require(LIST_CASES, model)
     day = _day(request.query_params.get("day", ""))
     after = _whole(request.query_params.get("after", "0"), "after")
     limit = min(_whole(request.query_params.get("limit", "100"), "limit"), MOST_LISTED)
@@ -62,12 +61,12 @@ async def erase_case(request: Request, case: str) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
-    require(identity, Action.ERASE, Thing(found["model"]))
+    identity.require(ERASE, found["model"])
     erased = await _in_thread(erase, desk.engine, case, identity.caller)
     receipt = erased.receipt
-    content = {"erased": erased.n_entries, "waits_for_another_person": erased.is_waiting}
+    content = {"erased": erased.n_entries}
     told = {} if receipt is None else {"receipt": {"place": receipt.place, "hash": receipt.hash.hex()}}
-    return answer(content | told, 202 if erased.is_waiting else 200)
+    return answer(content | told)
 
 
 @router.get("/head", openapi_extra=HEAD_DOCUMENT)
@@ -81,20 +80,30 @@ async def head(request: Request) -> Response:
 
 async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
     """A case, if the caller may see it; otherwise it does not exist for the caller."""
-    found = await _in_thread(_case, desk.engine, case) if len(case) <= LONGEST_ID and case.isalnum() else None
-    if found is None or not may(identity, Action.SEE_DECISION, found[1]):
+    found: dict[str, Any] | None = None
+    if len(case) <= LONGEST_ID and case.isalnum():
+        found = await _in_thread(_case, desk.engine, case)
+    is_open = found is not None and identity.may(SEE_CASES, found["model"])
+    if is_open and found is not None and identity.holds_only("program", found["model"]):
+        is_open = found["caller"] == identity.caller
+    if is_open and found is not None and identity.holds_only("reviewer", found["model"]):
+        is_open = await _in_thread(_may_be_read, desk.engine, case)
+    if not is_open or found is None:
         raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
-    content: dict[str, Any] = found[0]
-    return content
+    return found
 
 
-def _case(engine: Engine, case: str) -> tuple[dict[str, Any], Thing] | None:
+def _case(engine: Engine, case: str) -> dict[str, Any] | None:
     with engine.connect() as connection:
         found = entry_by_id(connection, case)
-        if found is None or found.kind not in (EntryKind.DECISION, EntryKind.RECOURSE):
-            return None
-        is_hidden = not may_be_read(connection, case)
-        return shown(found), Thing(found.model, by=frozenset({found.caller}), is_hidden=is_hidden)
+    is_case = found is not None and found.kind in (EntryKind.DECISION, EntryKind.RECOURSE)
+    return shown(found) if is_case and found is not None else None
+
+
+def _may_be_read(engine: Engine, case: str) -> bool:
+    """Whether a reviewer may read a case; one whose label is hidden from reviewers stays so."""
+    with engine.connect() as connection:
+        return may_be_read(connection, case)
 
 
 def _listed(engine: Engine, model: str, day: date, after: int, limit: int) -> list[dict[str, Any]]:

@@ -11,15 +11,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sepc_desk.authority import Action, Identity, Thing, require
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.rows import Row, frame_of, ignored_columns, plain, typed_row
+from sepc_desk.rows import Row, frame_of, plain, typed_row
 from sepc_desk.service.desk import Desk, answer, desk_of, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
+from sepc_desk.service.identity import DECIDE, Identity
 from sepc_desk.service.repeats import Answer
 
 router = APIRouter()
@@ -57,21 +57,19 @@ async def decided(
     model = permitted_model(desk, identity, name)
     rows = typed_rows(desk, model, body.get("rows"), explain=explain)
     answers = await decide_and_log(desk, identity, request, model, rows, explain=explain)
-    content = {
+    return {
         "model": model.name,
         "version": model.digest,
         "classes": model.classes,
         "decisions": [own.content for own in answers],
     }
-    further = ignored_columns(model.columns, body["rows"], rows)
-    return content | {"ignored": further} if further else content
 
 
 def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
     """The live model of this name, if the caller may use it; others do not learn whether it exists."""
     if not isinstance(name, str):
         raise RequestError(422, "no_model", 'Name the model that decides: {"model": ...}.')
-    require(identity, Action.DECIDE, Thing(name))
+    identity.require(DECIDE, name)
     return desk.model(name)
 
 

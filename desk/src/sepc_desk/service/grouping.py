@@ -76,8 +76,6 @@ class Grouper:
     ) -> None:
         self.chain, self.metrics = chain, metrics
         self.batch_rows, self.most_waiting, self.write_seconds = batch_rows, most_waiting, write_seconds
-        # When the log did not confirm the last group.
-        self.failed_at: float | None = None
         self._waiting: deque[Work] = deque()
         self._n_waiting = 0
         self._some = asyncio.Event()
@@ -189,10 +187,8 @@ class Grouper:
         except LogUnavailableError as error:
             log.warning("log unavailable", extra={"error": str(error)})
             self.metrics.write_failed()
-            self.failed_at = time.monotonic()
             _fail(able, _unavailable())
             return
-        self.failed_at = None
         self.metrics.wrote(len(written), time.perf_counter() - started, receipts[-1].place)
         await self._answer(able, written, receipts)
 

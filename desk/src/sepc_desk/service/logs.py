@@ -8,8 +8,7 @@ import sys
 from datetime import UTC, datetime
 
 # What a line may contain besides time, level and event; anything else is dropped.
-KNOWN: tuple[str, ...] = ("route", "method", "status", "ms", "request", "error", "models", "person", "kind")
-KNOWN += ("task", "caller", "address", "rule")
+KNOWN = ("route", "method", "status", "ms", "request", "error", "models", "person", "kind")
 
 
 class JsonLines(logging.Formatter):

@@ -38,8 +38,6 @@ class Metrics:
         self._lag = self._gauge("log_lag_seconds", "Age of the oldest row that waits", "livemax")
         self._head = self._gauge("chain_place", "The last place of the chain that was seen", "max")
 
-        self._tasks = self._counter("task_failures", "Failures of background tasks", "task")
-
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
         return Counter(name, what, labels, namespace=NAMESPACE, registry=self.registry)
 
@@ -71,10 +69,6 @@ class Metrics:
     def write_failed(self) -> None:
         """Count a group that the log did not confirm."""
         self._failed.inc()
-
-    def task_failed(self, task: str) -> None:
-        """Count a background task that failed and will be tried again."""
-        self._tasks.labels(task).inc()
 
     def waiting(self, n: int, oldest: float | None) -> None:
         """Note how many rows wait, and since when."""

@@ -6,13 +6,10 @@ import logging
 import secrets
 import time
 from typing import Any
-from urllib.parse import unquote_plus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sepc_desk.errors import RequestError
 from sepc_desk.service.metrics import Metrics
-from sepc_desk.service.refusals import refused
 
 log = logging.getLogger("sepc_desk.requests")
 
@@ -40,12 +37,11 @@ class EveryRequest:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status, is_begun = time.perf_counter(), 500, False
+        started, status = time.perf_counter(), 500
         request_id = secrets.token_hex(8)
 
         async def sending(message: Message) -> None:
-            nonlocal status, is_begun
-            is_begun = True
+            nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = message.get("headers", [])
@@ -55,17 +51,7 @@ class EveryRequest:
             await send(message)
 
         try:
-            if _is_readable(scope):
-                await self.app(scope, receive, sending)
-            else:
-                error = RequestError(400, "unreadable", "The path or the query has characters that cannot be shown.")
-                await refused(scope, error)(scope, receive, sending)
-        except Exception as error:
-            log.exception("failed", extra={"request": request_id, "error": type(error).__name__})
-            if is_begun:
-                raise
-            message = "The service failed on this request."
-            await refused(scope, RequestError(500, "failed", message))(scope, receive, sending)
+            await self.app(scope, receive, sending)
         finally:
             self._note(scope, status, time.perf_counter() - started, request_id)
 
@@ -78,12 +64,4 @@ class EveryRequest:
         if status >= 400 or route not in QUIET:
             level = logging.WARNING if status >= 500 else logging.INFO
             told = {"route": route, "status": status, "ms": round(1e3 * seconds, 2), "request": request_id}
-            told |= {name: scope[name] for name in ("caller", "rule") if name in scope}
-            told |= {"method": scope["method"], "address": (scope.get("client") or ("",))[0]}
-            log.log(level, "request", extra=told)
-
-
-def _is_readable(scope: Scope) -> bool:
-    """Whether all of the address can be shown; databases and logs do not take every character."""
-    query = scope["query_string"]
-    return bool(scope["path"].isprintable() and (not query or unquote_plus(query.decode("latin-1")).isprintable()))
+            log.log(level, "request", extra=told | {"method": scope["method"]})

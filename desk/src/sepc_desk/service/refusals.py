@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy.exc import DataError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import Scope
 
 from sepc_desk.errors import RequestError
 from sepc_desk.service.desk import answer
@@ -16,9 +15,7 @@ from sepc_desk.service.desk import answer
 CODES = {404: "no_such_path", 405: "no_such_method"}
 
 
-def refused(scope: Scope, error: RequestError) -> Response:
-    """The response to a request that is refused; the line about the request names the rule."""
-    scope["rule"] = error.code
+def _refused(error: Any) -> Response:
     told = {"code": error.code, "message": str(error), "column": error.column, "row": error.row}
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 401:
@@ -27,33 +24,26 @@ def refused(scope: Scope, error: RequestError) -> Response:
     return answer(content, error.status, headers)
 
 
-def _no_route(scope: Scope, error: Any) -> Response:
-    scope["rule"] = code = CODES.get(error.status_code, "refused")
+def _no_route(error: Any) -> Response:
+    code = CODES.get(error.status_code, "refused")
     headers = dict(error.headers or {})
     return answer({"error": {"code": code, "message": str(error.detail)}}, error.status_code, headers)
 
 
-def _no_database(scope: Scope, error: SQLAlchemyError) -> Response:
-    return refused(scope, of_database(error))
+def _no_database(error: Any) -> Response:
+    return _refused(RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1))
 
 
-def of_database(error: SQLAlchemyError) -> RequestError:
-    """What to tell about an error of the database: that it does not take a value, or that it does not answer."""
-    if isinstance(error, DataError):
-        return RequestError(422, "unreadable", "A text of this request has characters that cannot be stored.")
-    return RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
-
-
-RESPONSES: dict[type[Exception], Callable[[Scope, Any], Response]] = {
-    RequestError: refused,
+RESPONSES: dict[type[Exception], Callable[[Any], Response]] = {
+    RequestError: _refused,
     HTTPException: _no_route,
     SQLAlchemyError: _no_database,
 }
 
 
-def response_to(scope: Scope, error: Exception) -> Response | None:
+def response_to(error: Exception) -> Response | None:
     """What a caller is told about an error; None if it is none of those expected."""
     for kind, respond in RESPONSES.items():
         if isinstance(error, kind):
-            return respond(scope, error)
+            return respond(error)
     return None

@@ -28,7 +28,7 @@ class Shortcut:
         try:
             response = await decide(Request(scope, receive, send))
         except Exception as error:
-            known = response_to(scope, error)
+            known = response_to(error)
             if known is None:
                 raise
             response = known

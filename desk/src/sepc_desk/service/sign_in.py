@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable
 from typing import Any
 
 from authlib.integrations.base_client import OAuthError
-from authlib.integrations.starlette_client import OAuth, StarletteOAuth2App
+from authlib.integrations.starlette_client import OAuth
 from fastapi import APIRouter
 from joserfc.errors import JoseError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sepc_desk.errors import RequestError
-from sepc_desk.keys import LONGEST_NAME, start_session
-from sepc_desk.service.access import SESSION
+from sepc_desk.service.access import session_identity
 from sepc_desk.service.desk import answer, desk_of
 from sepc_desk.service.documents import PLAIN_DOCUMENT
+from sepc_desk.service.identity import grants_of_claim
 from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
 
 router = APIRouter()
 
-# How ID tokens may be signed, whatever the provider says of itself: by its private key.
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-
-
-class _Client(StarletteOAuth2App):  # type: ignore[misc]
-    """A client that accepts these algorithms only."""
-
-    async def load_server_metadata(self) -> Any:
-        found = await super().load_server_metadata()
-        found["id_token_signing_alg_values_supported"] = ALGORITHMS
-        return found
+# The longest `sub` that OpenID Connect allows.
+LONGEST_NAME = 255
 
 
 def client_of(settings: Settings) -> Any:
@@ -44,7 +35,6 @@ def client_of(settings: Settings) -> Any:
     oauth = OAuth()
     return oauth.register(
         "provider",
-        client_cls=_Client,
         client_id=settings.oidc_client_id,
         client_secret=settings.oidc_client_secret,
         server_metadata_url=settings.oidc_issuer.rstrip("/") + "/.well-known/openid-configuration",
@@ -56,9 +46,7 @@ def client_of(settings: Settings) -> Any:
 async def sign_in(request: Request) -> Response:
     """Send a person to the provider."""
     client = request.app.state.sign_in
-    # Never the address that the request names: anyone could choose it.
-    own = desk_of(request).settings.public_address.rstrip("/") + "/sign-in/callback"
-    response: Response = await _asked(client, client.authorize_redirect(request, own))
+    response: Response = await _asked(client, client.authorize_redirect(request, str(request.url_for("signed_in"))))
     return response
 
 
@@ -75,25 +63,26 @@ async def signed_in(request: Request) -> Response:
     person = claims["sub"]
     if not isinstance(person, str) or not 0 < len(person) <= LONGEST_NAME or not person.isprintable():
         raise _refused("bad sub")
-    given = claims.get(settings.oidc_roles_claim)
-    values = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    said = [value for value in values if isinstance(value, str) and value in settings.oidc_roles]
-    if not said:
+    grants = grants_of_claim(claims.get(settings.oidc_roles_claim), dict(settings.oidc_roles))
+    if not grants:
         raise RequestError(
             403, "no_role", f"You have no role here: nothing in the claim {settings.oidc_roles_claim!r} stands for one."
         )
-    engine = desk_of(request).engine
     request.session.clear()
-    secret = await asyncio.to_thread(start_session, engine, person, said, settings.session_seconds)
-    request.session.update({SESSION: secret, "csrf": secrets.token_urlsafe(32)})
-    log.info("signed in", extra={"person": person})
+    request.session.update(
+        person=person,
+        grants=sorted(grants),
+        csrf=secrets.token_urlsafe(32),
+        until=time.time() + settings.session_seconds,
+    )
+    log.info("signed in")
     return RedirectResponse("/", 303)
 
 
 @router.get("/me", openapi_extra=PLAIN_DOCUMENT)
 async def me(request: Request) -> Response:
     """Who is signed in, with which roles, and the token for changes."""
-    identity = await desk_of(request).gate.signed_in(request)
+    identity = session_identity(request)
     if identity is None:
         raise RequestError(401, "not_signed_in", "Nobody is signed in; go to /sign-in.")
     return answer({"person": identity.caller, "roles": sorted(identity.grants), "csrf_token": request.session["csrf"]})
@@ -101,11 +90,10 @@ async def me(request: Request) -> Response:
 
 @router.post("/sign-out", openapi_extra=PLAIN_DOCUMENT)
 async def sign_out(request: Request) -> Response:
-    """End the session, and whatever has a copy of its cookie."""
-    gate = desk_of(request).gate
-    if await gate.signed_in(request) is None:
+    """End the session."""
+    if session_identity(request) is None:
         raise RequestError(401, "not_signed_in", "Nobody is signed in.")
-    await gate.leave(request, await gate.identify(request))
+    request.session.clear()
     return answer({"signed_in": False})
 
 
