@@ -73,7 +73,7 @@ def draw_card(figure: Figure, decision: Any) -> None:
 def draw_terms(axes: Axes, decision: Any) -> None:
     """The largest terms of the log-odds, as bars in the colour of the label they speak for."""
     terms = decision.terms()
-    names, values = zip(*terms.largest(6), strict=True)
+    names, values = zip(*terms.largest(6)[:6], strict=True)
     shown = [textwrap.fill(name, 40) for name in names]
     colours = [COLOURS[decision.label if value > 0 else terms.runner_up] for value in values]
     for bar, value in zip(axes.barh(shown, values, color=colours, height=0.65), values, strict=True):

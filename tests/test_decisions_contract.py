@@ -13,6 +13,7 @@ from optional import package_or_skip
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import make_moons
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -400,6 +401,34 @@ def test_a_calibrated_classifier_is_one_that_is_not_ours():
     decisions = sepc.decide(CalibratedClassifierCV(sepc.SEPClassifier(), cv=2).fit(X[:200], y[:200]), X[200:])
     assert decisions.by == "CalibratedClassifierCV"
     assert (decisions.region == -2).all()
+
+
+class NoProbabilities(LogisticRegression):
+    """What networks give whose training has diverged, and what gives one column for two classes."""
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)
+        return p[:, 1:] if self.C == 2 else np.where(np.arange(len(p))[:, None] >= 3, np.nan, p)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, X, y: sepc.decide(model.fit(X, y), X),
+        lambda model, X, y: sepc.report(model.fit(X, y), X, y),
+        lambda model, X, y: sepc.SelectiveClassifier(model, 0.3).fit(X, y),
+        lambda model, X, y: sepc.SelectiveClassifier(FrozenEstimator(model.fit(X, y)), 0.3).fit(X, y),
+        lambda model, X, y: sepc.TrustedClassifier(model, cv=2).fit(X, y),
+    ],
+)
+def test_probabilities_that_are_none_are_told_of(ask):
+    X, y = make_moons(60, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"^predict_proba of NoProbabilities gives no probabilities for \d+ rows: for row 3"
+    ):
+        ask(NoProbabilities(), X, y)
+    with pytest.raises(ValueError, match=r"^predict_proba of NoProbabilities returned an array of shape \(\d+, 1\)"):
+        ask(NoProbabilities(C=2), X, y)
 
 
 # The reproductions of what was wrong before there was a contract.

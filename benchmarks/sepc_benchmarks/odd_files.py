@@ -100,7 +100,7 @@ def day_first(i: int) -> str:
 
 def zip_code(i: int) -> str:
     """One of four codes."""
-    return f"{71 + i % 4:04d}"
+    return f"{71 + i // 2 % 4:04d}"
 
 
 def odd_files() -> Iterator[OddFile]:
@@ -127,6 +127,7 @@ def odd_files() -> Iterator[OddFile]:
     yield OddFile("an empty column", "empty.csv", lambda: with_column("remarks", lambda i: "").encode())
     yield OddFile("free text with quotes and line breaks", "notes.csv", lambda: with_column("note", notes).encode())
     yield OddFile("codes with zeros in front", "codes.csv", lambda: with_column("zip", zip_code).encode())
+    yield OddFile("a text among numbers", "stray.csv", lambda: (text + "171.0,heavy,east,well\n").encode())
     yield OddFile("a row without a label", "unlabelled.csv", lambda: (text + "171.0,70.0,east,\n").encode())
     yield from wrong_files(text)
 
@@ -136,7 +137,6 @@ def wrong_files(text: str) -> Iterator[OddFile]:
     yield OddFile("wrong: Latin-1", "latin.csv", lambda: text.replace("east", "öst").encode("latin-1"))
     yield OddFile("wrong: a name twice", "twice.csv", lambda: text.replace("height,weight", "weight,weight").encode())
     yield OddFile("wrong: a row too short", "ragged.csv", lambda: (text + "171.0,70.0\n").encode())
-    yield OddFile("wrong: a text among numbers", "stray.csv", lambda: (text + "171.0,heavy,east,well\n").encode())
     yield OddFile("wrong: no rows", "header.csv", lambda: (",".join(NAMES) + "\n").encode())
     yield OddFile("wrong: no such target", "target.csv", lambda: text.replace(",y\n", ",Y\n", 1).encode())
     yield OddFile("wrong: one label only", "one.csv", lambda: text.replace("sick", "well").encode())

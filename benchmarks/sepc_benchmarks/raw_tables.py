@@ -444,8 +444,8 @@ def raw_tables() -> list[RawTable]:
             "takes the row out",
             totals,
             {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER},
-            {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER, "rows": NAMED},
-            "the row is named and not taken out",
+            {"shop": CATEGORY, "sold": NUMBER, "price": NUMBER, "rows": NAMED, "labels": NAMED},
+            "the row, which has no label, is named and not taken out",
         ),
         RawTable(
             "units in the header: `weight (kg)`, `income [EUR]`; `height (cm)` over values in `in`",
@@ -459,7 +459,7 @@ def raw_tables() -> list[RawTable]:
             gap_marks,
             {"age": NUMBER, "dose": NUMBER, "day": DATE, "ward": CATEGORY, "rows": NAMED},
             {"age": NUMBER, "dose": NUMBER, "day": DATE, "ward": ASKED, "rows": NAMED},
-            "in a category, `?` is named and stays a value; the command makes it a gap",
+            "in a category, `?` is named and stays a value",
         ),
     ]
 

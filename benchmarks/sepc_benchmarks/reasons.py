@@ -27,7 +27,6 @@ from sklearn.model_selection import train_test_split
 
 import sepc
 from sepc import Cause, SEPClassifier, TrustedClassifier
-from sepc.columns.preparation import origin_of
 from sepc.datasets import load
 from sepc.lifecycle import Monitor
 from sepc.results import Rule
@@ -187,7 +186,8 @@ def checked(name: str) -> dict[str, Any]:
 
 def sizes_of(decisions: Any) -> list[dict[str, float]]:
     """The terms of every decision by column, with all ellipsoids and isolated rows together as its neighbourhood."""
-    terms, columns = decisions.terms(), [origin_of(name) for name in decisions.model.feature_names]
+    model, terms = decisions.model, decisions.terms()
+    columns = [model.feature_names[j] for j in model.column_of]
     frame = pd.DataFrame(terms.features.T).groupby(columns, sort=False).sum().T
     frame["its neighbourhood"] = terms.ellipsoids.sum(axis=1) + terms.isolated
     return frame.to_dict("records")

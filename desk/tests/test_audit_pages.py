@@ -8,6 +8,7 @@ import hashlib
 import io
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +24,9 @@ from sepc_desk.exporting import EXPORTS
 from sepc_desk.keys import create_key
 from sepc_desk.schema import answers, cases, changes, entries, leases, metadata, readings
 from sepc_desk.service.app import PAGES, PARTS
+from sepc_desk.verifying import verify
 
+NO_MODELS = ("none", "", "x\x1eevil", "loans\x1eevil", "x\x1fy", "\x00", "loans\x00", "*", "\u202eloans", "x" * 10_000)
 TODAY = datetime.now(UTC).date().isoformat()
 
 
@@ -125,6 +128,23 @@ def test_an_auditor_changes_nothing(audited: Running) -> None:
 def _content(own: Running, table) -> list[tuple]:
     with own.engine.connect() as connection:
         return sorted(map(repr, connection.execute(select(table)).all()))
+
+
+def test_nothing_is_logged_under_a_name_that_does_not_exist(audited: Running) -> None:
+    """While others decide, whose entries are written together with those of the auditor."""
+    rows = model("loans")[1][:1]
+    asked = [(path, own) for path in ("/decisions", "/audit/log", "/audit/export/log.csv") for own in NO_MODELS]
+    with ThreadPoolExecutor(8) as pool:
+        deciding = [
+            pool.submit(audited.client.post, "/decide", json={"model": "loans", "rows": rows}) for _ in range(200)
+        ]
+        for path, own in asked:
+            got = audited.auditor.get(path, params={"model": own, "day": TODAY})
+            assert got.status_code == 404, (path, own)
+        assert {one.result().status_code for one in deciding} == {200}
+    with audited.engine.connect() as connection:
+        assert set(connection.execute(select(entries.c.model).distinct()).scalars()) <= {"loans", "wdbc"}
+    assert verify(audited.engine).is_whole
 
 
 def test_pages_of_audit_are_for_auditors(audited: Running) -> None:

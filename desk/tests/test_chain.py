@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 
-from sepc_desk.chain import Chain, head_of
+from sepc_desk.chain import NAMES, TYPES, Chain, head_of
+from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry, linked
 from sepc_desk.errors import LogUnavailableError
 from sepc_desk.reading import blocks_of, entry_of
+from sepc_desk.settings import load_settings
 from sepc_desk.verifying import verify
 
 
@@ -70,6 +74,32 @@ def test_text_that_json_escapes_is_kept(engine: Engine) -> None:
     chain.append([entry(EntryKind.DECISION, "key:1", odd)])
     assert verify(engine).is_whole
     chain.close()
+
+
+def test_any_character_stays_in_the_entry_that_it_was_written_in(engine: Engine) -> None:
+    chain = Chain(engine)
+    odd = [chr(code) for code in (*range(1, 32), *range(127, 160), 0x2028, 0x202E, 0xFFFD, 0x1F600)]
+    texts = [*odd, "", "NULL", '"', "\\", "{", "}", ",", " ", "x" * 100_000, '","', "\\x00", "a\x1eb\x1fc"]
+    written = [entry(EntryKind.ACCESS, f"key:{one}", model=one, about=one, label='"a"') for one in texts]
+    chain.append(written)
+    with engine.connect() as connection:
+        assert [entry_of(found) for block in blocks_of(connection) for found in block] == written
+    assert verify(engine).is_whole
+    chain.close()
+
+
+def test_the_database_refuses_groups_whose_parts_do_not_belong_together(
+    new_database: Callable[[str], str],
+) -> None:
+    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    group = some(2)
+    for name in NAMES:
+        columns = {own: [getattr(one, own) for one in group] for own in NAMES}
+        columns[name] = columns[name][:1]
+        given = ", ".join(f"CAST(:{own} AS {TYPES.get(own, 'text')}[])" for own in NAMES)
+        with engine.connect() as connection, pytest.raises(DBAPIError, match="differ in length"):
+            connection.execute(text(f"SELECT * FROM append_entries({given})"), columns)
+    engine.dispose()
 
 
 def test_a_write_that_fails_says_so_and_the_next_one_works(engine: Engine) -> None:

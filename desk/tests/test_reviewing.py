@@ -17,7 +17,7 @@ from redrawing import recomputed
 from review_cases import ANN, BEN, EVE, Desk
 from sqlalchemy import Engine, select, update
 
-from sepc_desk.chain import append_in
+from sepc_desk.chain import Chain, append_in, keep_context
 from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase, erase_until
@@ -63,18 +63,33 @@ def test_every_refused_decision_waits_and_some_accepted_ones_are_drawn(desk: Des
 
 
 def test_what_was_read_before_a_failure_is_read_once(desk: Desk) -> None:
-    fill(desk.engine, desk.folder, 150, ("loans",))
+    fill(desk.engine, desk.folder, 750, ("loans",))
 
     def failing(name: str, digest: str) -> None:
         raise RuntimeError(name)
 
     settings = Settings(certificate_block=300, certificate_share=0.2)
-    fill(desk.engine, desk.folder, 600, ("loans",))
-    with pytest.raises(RuntimeError):
-        enrol(desk.engine, settings, failing, desk.at)  # type: ignore[arg-type]
-    assert desk.count(cases) == 0
+    while enrol(desk.engine, settings, failing, desk.at):  # type: ignore[arg-type]
+        pass
+    assert desk.count(cases, cases.c.purpose == Purpose.DRAWN) == 0
     desk.decide(10)
+    assert desk.count(cases, cases.c.purpose == Purpose.DRAWN) > 0
     assert desk.count(cases, cases.c.purpose == Purpose.REFUSED) == desk.count(entries, entries.c.accepted.is_(False))
+
+
+def test_what_is_wrong_with_one_model_does_not_stop_the_review_of_another(desk: Desk) -> None:
+    fill(desk.engine, desk.folder, 20, ("wdbc",))
+    chain = Chain(desk.engine)
+    row = {"row": {}, "trust": 0.5}
+    bad = {"model": "gone", "label": '"a"', "accepted": False}
+    chain.append([entry(EntryKind.DECISION, "key:1", row, context="none", **bad)])
+    desk.decide(60)
+    chain.close()
+    refused = (entries.c.accepted.is_(False), entries.c.model != "gone")
+    assert desk.count(cases, cases.c.purpose == Purpose.REFUSED) == desk.count(entries, *refused) > 0
+    keep_context(desk.engine, "none", '{"model": {"name": "gone", "digest": "x"}}')
+    desk.decide(1)
+    assert desk.count(cases, cases.c.model == "gone") == 1
 
 
 @pytest.mark.parametrize("desk", [BLIND], indirect=True)

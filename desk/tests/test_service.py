@@ -21,7 +21,7 @@ def test_a_decision_is_in_the_log_with_its_receipt(running: Running) -> None:
     answer = running.client.post("/decide", json={"model": "loans", "rows": [LOAN, {**LOAN, "income": None, "bed": 4}]})
     assert answer.status_code == 200
     body = answer.json()
-    assert body["model"] == "loans"
+    assert (body["model"], body["ignored"]) == ("loans", ["bed"])
     assert [sorted(one) for one in body["decisions"]] == 2 * [
         ["accepted", "cause", "id", "label", "probabilities", "receipt", "trust"]
     ]
@@ -44,6 +44,18 @@ def test_decisions_are_those_of_the_library(running: Running) -> None:
     assert [one["label"] for one in decisions] == own.label.tolist()
     assert [one["trust"] for one in decisions] == own.trust.tolist()
     assert [one["accepted"] for one in decisions] == own.accepted.tolist()
+
+
+def test_columns_come_in_any_order_and_others_are_named_once(running: Running) -> None:
+    rows = [LOAN, {"Age": 1, " age": 2, **dict(reversed(LOAN.items())), "note" * 99: "x"}, {"Age": 3, **LOAN}]
+    answer = running.client.post("/decide", json={"model": "loans", "rows": rows}).json()
+    assert answer["ignored"] == ["Age", " age", ("note" * 99)[:60]]
+    assert len({(one["label"], one["trust"]) for one in answer["decisions"]}) == 1
+    assert "ignored" not in running.client.post("/decide", json={"model": "loans", "rows": [LOAN]}).json()
+    lacking = {name: value for name, value in rows[2].items() if name != "age"}
+    error = running.client.post("/decide", json={"model": "loans", "rows": [lacking]}).json()["error"]
+    assert (error["code"], error["column"]) == ("missing_column", "age")
+    assert "did you mean" in error["message"]
 
 
 def test_many_clients_at_once_each_get_their_own_answer(running: Running) -> None:

@@ -132,7 +132,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return importlib.import_module("importlib.metadata").version("sepc")
+        return importlib.import_module("sepc.plain_values").version_of("sepc")
     if name not in _HOME:
         raise AttributeError(f"module 'sepc' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

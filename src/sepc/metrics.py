@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.base import decide_rows
+from sepc.wording import check_number
 
 __all__ = [
     "augrc",
@@ -131,8 +132,7 @@ def risk_at_coverage(correct: ArrayLike, trust: ArrayLike, coverage: float) -> f
     >>> risk_at_coverage([True, True, False, False], [0.9, 0.8, 0.7, 0.6], 0.75)
     0.3333333333333333
     """
-    if not 0.0 < coverage <= 1.0:
-        raise ValueError(f"coverage is {coverage}; as a share of the rows, it must be in (0, 1].")
+    check_number("coverage", coverage, above=0, most=1)
     errors = _expected_errors(*check_ranking(correct, trust))
     # A share such as 0.1 of 30 rows is 3 rows, whatever the rounding of 0.1.
     n_accepted = max(1, int(np.ceil(coverage * len(errors) - 1e-9)))
@@ -147,6 +147,7 @@ def coverage_at_risk(correct: ArrayLike, trust: ArrayLike, risk: float) -> float
     >>> coverage_at_risk([True, True, False, True], [0.9, 0.8, 0.7, 0.7], 0.1)
     0.5
     """
+    check_number("risk", risk, least=0, most=1)
     right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     accepted = np.cumsum(sizes)
@@ -175,8 +176,7 @@ def ece(correct: ArrayLike, trust: ArrayLike, n_bins: int = 15) -> float:
     0.25
     """
     right, scores = check_ranking(correct, trust)
-    if n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
+    check_number("n_bins", n_bins, least=1, whole=True)
     values, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
     accuracies = np.repeat(np.bincount(group, weights=right) / sizes, sizes)
     differences = accuracies - np.repeat(values, sizes)

@@ -17,6 +17,7 @@ from sepc.errors import ForeignModelError
 from sepc.estimators.base import decide_rows
 from sepc.estimators.unwrapping import column_kinds
 from sepc.model_files import load, save
+from sepc.plain_values import version_of
 from sepc.reporting.card import model_card
 
 if TYPE_CHECKING:
@@ -104,9 +105,7 @@ def _write(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
 
 
 def _requirements() -> list[str]:
-    from importlib.metadata import version
-
-    return [f"{name}=={version(name)}" for name in ("sepc", "numpy", "scipy", "scikit-learn", "pandas")]
+    return [f"{name}=={version_of(name)}" for name in ("sepc", "numpy", "scipy", "scikit-learn", "pandas")]
 
 
 def _refuse_foreign(path: Path) -> None:

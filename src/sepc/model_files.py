@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from sepc.errors import FormatError
+from sepc.estimators.fitted_record import as_fitted
 from sepc.estimators.repaired import state as repaired_state
 from sepc.estimators.repaired.estimator import RepairedClassifier
 from sepc.estimators.selective import state as selective_state
@@ -30,6 +29,7 @@ from sepc.io.inspection import Inspection, without_lost_promises
 from sepc.io.reader import Reader
 from sepc.io.signatures import read_verified
 from sepc.io.writer import Node, Writer
+from sepc.plain_values import version_of
 
 # How deeply wrappers may be nested.
 MOST_NESTED = 8
@@ -144,7 +144,7 @@ def to_bytes(estimator: Any) -> bytes:
         raise TypeError(
             f"{classifier_name(estimator)} is not an estimator of this library and cannot be saved; {known} can."
         )
-    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "model": node})
+    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "model": node})
 
 
 def model_digest(estimator: Any) -> str:
@@ -174,8 +174,7 @@ def _write(estimator: Any, writer: Writer) -> Node | None:
     state = STATES.get(type(inner))
     if state is None:
         return None
-    check_is_fitted(inner)
-    node = state.write(inner, writer, InnerModels(_write, _never))
+    node = state.write(as_fitted(inner), writer, InnerModels(_write, _never))
     return {"kind": type(inner).__name__, "frozen": inner is not estimator, **node}
 
 

@@ -1,4 +1,4 @@
-"""Convert NumPy values, dataclasses and mappings to plain Python, for messages and for JSON."""
+"""Plain Python for messages and JSON: NumPy values, dataclasses and mappings converted, and versions of packages."""
 
 from __future__ import annotations
 
@@ -47,3 +47,14 @@ def json_value(value: Any) -> Any:
 def json_fields(record: Any) -> dict[str, Any]:
     """The fields of a dataclass by name, ready for JSON; useful to implement `to_dict`."""
     return {field.name: json_value(getattr(record, field.name)) for field in fields(record)}
+
+
+def version_of(package: str) -> str:
+    """The version of an installed package; "0+unknown" for one that only lies on the path, as a source folder does."""
+    # Imported here, since it takes as long as all else that the command starts with.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "0+unknown"

@@ -193,9 +193,9 @@ def flag() -> Any:
     return _declare(Flag())
 
 
-def text(*among: str) -> Any:
+def text(*among: str, default: Any = MISSING) -> Any:
     """A string; one of `among`, if any are given."""
-    return _declare(Text(among))
+    return _declare(Text(among), default=default)
 
 
 def texts(size: str, *, name: str = "") -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 from sepc.plain_values import plain
@@ -162,6 +163,36 @@ def shown(label: Any) -> str:
     ("'benign'", '3')
     """
     return repr(plain(label))
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    below: float = math.inf,
+    whole: bool = False,
+    instead: str = "",
+) -> None:
+    """Raise, in the same words everywhere, unless a parameter is a finite number within limits.
+
+    `above` and `below` leave out the limit itself; `instead` says what else the parameter may be.
+
+    Examples
+    --------
+    >>> check_number("max_risk", "0.02", above=0, below=1)
+    Traceback (most recent call last):
+    ValueError: max_risk is the text '0.02'; it must be a number above 0 and below 1.
+    """
+    is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not (is_number and least <= value <= most and above < value < below):
+        words = {"of at least": least, "above": above, "at most": most, "below": below}
+        limits = listed(f"{word} {limit:,}" for word, limit in words.items() if math.isfinite(limit))
+        given = f"{'the text ' if isinstance(value, str) else ''}{short(visible(shown(value)))}"
+        wanted = f"a {'whole ' if whole else ''}number {limits}{instead and f', {instead}'}"
+        raise ValueError(f"{name} is {given}; it must be {wanted}.")
 
 
 def did_you_mean(wrong: Sequence[str], names: Iterable[str]) -> str:

@@ -121,24 +121,20 @@ def test_numbers_with_a_decimal_comma_after_whole_ones(place, visits, capsys, tm
     assert "row 2, column 'weight': '71,5' is not a number; give --decimal ,." in line
 
 
-@pytest.mark.parametrize(
-    ("cell", "said"),
-    [
-        ("soon", "row 2, column 'seen': 'soon' is not a date, or not in the format of the others."),
-        ("07", "row 2, column 'seen': '07' is not a date, or not in the format of the others."),
-    ],
-)
-def test_what_is_no_date(cell, said, place, visits, capsys, tmp_path):
+@pytest.mark.parametrize("cell", ["soon", "07"])
+def test_what_is_no_date_counts_as_missing_and_is_named(cell, place, visits, capsys, tmp_path):
     visits[:2].assign(seen=["2023-01-01", cell]).to_csv(tmp_path / "new.csv", index=False)
-    words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
-    assert said in complaint(run_here(capsys, *words))
+    ran = run_here(capsys, "score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv")
+    assert "1 row has cells that cannot be read; the column notes names them" in ran.out
+    notes = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)["notes"]
+    assert notes[0] == ""
+    assert f"seen '{cell}' cannot be read" in notes[1]
 
 
 def test_dates_that_may_be_read_in_two_ways(place, visits, capsys, tmp_path):
     visits[:2].assign(seen=["03/04/2023", "05/06/2023"]).to_csv(tmp_path / "new.csv", index=False)
     words = ["score", place / "m.sepc", tmp_path / "new.csv", "--output", tmp_path / "out.csv"]
-    line = complaint(run_here(capsys, *words))
-    assert "'03/04/2023' may be %d/%m/%Y or %m/%d/%Y; say which, as in --date 'seen=%d/%m/%Y'." in line
+    assert "2 rows have cells that cannot be read" in run_here(capsys, *words).out
     seen = pd.to_datetime(["2023-03-04", "2023-05-06"])
     wanted = load(place / "m.sepc").decide(visits[:2].drop(columns="y").assign(seen=seen)).trust
     found = trust_of(capsys, place, tmp_path / "new.csv", tmp_path, "--date", "seen=%m/%d/%Y")
@@ -245,3 +241,33 @@ def test_a_landscape_takes_numbers_in_text(capsys, visits, tmp_path):
     )
     assert plain.code == text.code == 0
     assert plain.out == text.out
+
+
+def test_values_that_start_with_a_minus_are_no_options(visits, capsys, tmp_path):
+    table = visits.assign(weight=visits["weight"].astype(object))
+    table.loc[:3, "weight"], table.loc[4:7, "weight"] = -999, "unknown"
+    table.to_csv(tmp_path / "coded.csv", index=False)
+    fit = ["fit", tmp_path / "coded.csv", "--target", "y", "--output", tmp_path / "m.sepc"]
+    assert run_here(capsys, *fit, "--na", "-999,unknown").code == 0
+    first = (tmp_path / "m.sepc").read_bytes()
+    assert run_here(capsys, *fit, "--na", "-,-999,unknown").code == 0
+    assert (tmp_path / "m.sepc").read_bytes() == first
+    assert "the following arguments are required: --target" in complaint(run_here(capsys, "fit", "-999"))
+    assert "--nothing" in complaint(run_here(capsys, *fit, "--nothing"))
+
+
+def test_columns_come_in_any_order_and_others_are_named(place, visits, capsys, tmp_path):
+    words = ["score", place / "m.sepc", place / "visits.csv", "--target", "y", "--copy", "visit"]
+    expected = run_here(capsys, *words, "--output", tmp_path / "expected.csv").out
+    assert "Ignored" not in expected
+    mixed = visits[visits.columns[::-1]].assign(note="x", **{"weight ": 1.0, "Ward": "9"})
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    words[2] = tmp_path / "mixed.csv"
+    found = run_here(capsys, *words, "--output", tmp_path / "found.csv").out
+    told = "Ignored 3 columns that the model was not fitted to: 'note', 'weight ' and 'Ward'"
+    assert found.splitlines() == [*expected.replace("expected.csv", "found.csv").splitlines(), told]
+    assert (tmp_path / "found.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()
+    facts = json.loads(run_here(capsys, *words, "--output", tmp_path / "found.csv", "--json").out)
+    assert facts["remarks"] == [told]
+    mixed.drop(columns="weight").to_csv(tmp_path / "mixed.csv", index=False)
+    assert "'weight'" in complaint(run_here(capsys, *words, "--output", tmp_path / "found.csv"))

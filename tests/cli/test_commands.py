@@ -265,9 +265,9 @@ def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, capsys):
     words = ["fit", tmp_path / "rare.csv", "--target", "kind", "--test-size", "0.3", "--output", tmp_path / "m.sepc"]
     told = {bool(more): run_here(capsys, *words, *more).out for more in ([], ["--class-weight", "balanced"])}
     assert re.search(r"^Found: [\d,]+ of [\d,]+ of common and \d+ of \d+ of odd\.$", told[False], re.MULTILINE)
-    assert "'odd' is rare" in told[False]
+    assert "'odd' (18 rows) is missed: of its" in told[False]
     assert "for example with --class-weight balanced" in told[False]
-    assert "'odd' is rare" not in told[True]
+    assert "is missed" not in told[True]
     found, n_rare = map(int, re.search(r"and (\d+) of (\d+) of odd", told[True]).groups())
     assert found >= 0.8 * n_rare
 

@@ -31,12 +31,11 @@ SAID = {
     "an empty column": "3 features: 2 numbers, 1 category; left out: 'remarks' (empty)\n",
     "free text with quotes and line breaks": "3 features: 2 numbers, 1 category; left out: 'note' (free text)\n",
     "codes with zeros in front": "4 features: 2 numbers, 2 categories\n",
-    "a row without a label": "80 rows (1 row with empty cells left out); labels: sick (40), well (40)\n" + PLAIN,
+    "a text among numbers": "81 rows; labels: sick (40), well (41)\n" + PLAIN,
+    "a row without a label": "80 rows (1 row without a label left out); labels: sick (40), well (40)\n" + PLAIN,
     "wrong: Latin-1": "latin.csv: column 'ward' is not utf-8 text; give its --encoding, such as latin-1 or cp1252.",
     "wrong: a name twice": "twice.csv has 2 columns called 'weight'; give them different names.",
     "wrong: a row too short": "ragged.csv: a row has 2 cells where the header has 4: '171.0,70.0'.",
-    "wrong: a text among numbers": "stray.csv, row 81, column 'weight': 'heavy' is not a number; if it means a "
-    "missing value, give --na heavy, and if the column holds categories, --categorical weight.",
     "wrong: no rows": "header.csv has a header but no rows.",
     "wrong: no such target": "target.csv has no column 'y'; it has 'height', 'weight', 'ward' and 'Y'. "
     "Did you mean 'Y'?",
@@ -44,6 +43,9 @@ SAID = {
     "wrong: no table at all": "picture.csv is not CSV; if it is Parquet or Excel, give --format parquet or "
     "--format excel.",
 }
+
+# Columns of text that are read as something else, which is said.
+READ = ("semicolons and decimal commas", "Excel, the second sheet", "dates", "a text among numbers")
 
 
 @pytest.fixture
@@ -70,11 +72,12 @@ def test_what_is_said_of_an_odd_file(name, odd, tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == [file.name]
         return
     assert ran.code == 0, ran.err
-    assert ran.out.startswith(SAID[name] if "without a label" in name else ROWS + SAID[name])
+    assert ran.out.startswith(SAID[name] if "rows" in SAID[name] else ROWS + SAID[name])
     assert ran.err.startswith("sepc: warning: columns left out, because they do not look usable as features:") == (
         "; left out" in ran.out
     )
-    assert ran.err.count("\n") == ("; left out" in ran.out)
+    assert ("Read as " in ran.err) == (name in READ)
+    assert ran.err.count("\n") == ("; left out" in ran.out) + (name in READ)
 
 
 def test_the_dress_does_not_change_the_model(odd, tmp_path):

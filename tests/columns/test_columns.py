@@ -183,9 +183,9 @@ def test_columns_that_held_numbers_in_training_must_hold_them_later():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    with pytest.raises(ValueError, match="was fitted to numbers, but column 'pay' now holds something else"):
+    with pytest.raises(ValueError, match="Column 'pay' held numbers in training, but now holds 'much'. Correct it"):
         classifier.decide(numbers.assign(pay="much"))
-    with pytest.raises(ValueError, match="columns 'age' and 'pay' now hold something else"):
+    with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
         classifier.decide(numbers.assign(age="old", pay=table["since"]))
 
 
@@ -328,10 +328,11 @@ def test_numbers_alone_need_no_preparation():
     table, y = people()
     numbers = table[["age", "pay"]]
     classifier = SEPClassifier().fit(numbers, y)
-    assert classifier.preparation_ is None
     array = SEPClassifier().fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
-    assert classifier.preparation_ is None
+    assert classifier.encoding_ is None
+    assert classifier.preparation_.used_columns == ("age", "pay")
+    assert classifier.preparation_.summary() == array.preparation_.summary() == "2 features: 2 numbers"
 
 
 def test_a_file_whose_columns_have_other_names_is_refused():

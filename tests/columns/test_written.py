@@ -217,7 +217,7 @@ def test_numbers_and_dates_beside_marks_for_gaps_are_not_categories():
     table = pd.DataFrame({"x": numbers, "day": days, "half": half, "size": [1, 2, "A"] * 100})
     columns = kinds_of(table, (), ())
     assert [own.kind for own in columns] == [Kind.NUMBER, Kind.DATE, Kind.NUMBER, Kind.CATEGORY]
-    assert columns[0].seen == "most cells are not text; '-' in 15 rows cannot be read"
+    assert columns[0].seen == "most cells are not text; '-' in 15 rows counts as missing"
     assert np.isnan(columns[0].read(numbers)).sum() == 15
     np.testing.assert_array_equal(columns[2].read(half), half.astype(float))
 
@@ -241,7 +241,7 @@ def test_a_table_of_texts_is_fitted_as_the_numbers_and_says_so_once():
     assert again.preparation_.columns[0].written == Written.number("€", ".", ",")
     odd = texts[:2].assign(amount=["on request", None])
     decided = again.decide(odd)
-    assert decided.notes.tolist() == ["amount 'on request' cannot be read as a number, so it counts as missing.", ""]
+    assert decided.notes.tolist() == ["amount 'on request' cannot be read as a number, and counts as missing.", ""]
     assert "'on request' cannot be read" in decided.why(0)
     np.testing.assert_array_equal(again.decide(plain.assign(day=texts["day"])).label, expected.label)
 

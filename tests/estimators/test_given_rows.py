@@ -1,5 +1,7 @@
 """Rows as services have them: columns in any order and beside others, dicts, Series, and nothing that was left out."""
 
+import warnings
+
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")
 
 LEFT_OUT = ["patient", "country"]
 READ = ["age", "glucose", "ward", "smoker"]
+INSTEAD = r"decide and score take columns in any order, and ignore others\.$"
 
 
 def table(n=360):
@@ -151,12 +154,60 @@ def test_dask_takes_them_too(name):
 def test_labels_and_probabilities_keep_the_rule_of_scikit_learn(name):
     model = fitted(name)
     for ask in (model.predict, model.predict_proba):
-        with pytest.raises(ValueError, match="must be in the same order"):
+        with pytest.raises(ValueError, match=f"must be in the same order as they were in fit.\n{INSTEAD}"):
             ask(NEW[READ[::-1]])
-        with pytest.raises(ValueError, match="unseen at fit time:\n- note\n$"):
+        with pytest.raises(ValueError, match=f"unseen at fit time:\n- note\n{INSTEAD}"):
             ask(NEW[READ].assign(note=1))
-        with pytest.raises(ValueError, match="yet now missing:\n- glucose\n$"):
+        with pytest.raises(ValueError, match=f"yet now missing:\n- glucose\n{INSTEAD}"):
             ask(NEW[READ].drop(columns="glucose"))
+        with pytest.raises(ValueError, match="several columns called 'age'"):
+            ask(pd.concat([NEW, NEW[["age"]]], axis=1))
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"search", "pipeline"}))  # whose `score` is not sepc's
+def test_a_score_takes_columns_as_decide_does(name):
+    model, true = fitted(name), OUTCOME[300:]
+    for rows in (NEW[READ[::-1]], NEW[NEW.columns[::-1]].assign(note="urgent"), NEW.assign(Age=1.0, **{"age ": 2.0})):
+        assert model.score(rows, true) == np.mean(sepc.decide(model, NEW).label == true)
+    told = "There is no column 'age', which the model was fitted to. Did you mean 'Age'|columns are missing: {'age'}"
+    with pytest.raises(ValueError, match=told):
+        model.score(NEW.rename(columns={"age": "Age"}), true)
+
+
+def test_columns_that_are_ignored_are_named_once():
+    model, more = fitted("partition"), NEW.assign(note="urgent", Age=0)
+    one = r"^Ignored 2 columns that the model was not fitted to: 'note' and 'Age'\.$"
+    for ask in (model.decide, lambda rows: sepc.decide(model, rows), lambda rows: model.score(rows, OUTCOME[300:])):
+        for rows in (more, pl.from_pandas(more)):
+            with pytest.warns(sepc.LeftOutWarning, match=one) as told:
+                ask(rows)
+            assert (len(told), told[0].filename) == (1, __file__)
+    with pytest.warns(sepc.LeftOutWarning, match=one) as told:
+        model.decide(more.to_dict("records"))
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sepc.report(model, more, OUTCOME[300:], id="note", by="Age")
+        fitted("selective by group").decide(NEW)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"search", "pipeline"}))
+def test_columns_of_one_name_are_refused_before_a_fit(name):
+    two = r"^There are several columns called 'glucose' and 'age'; it is unclear which is meant\."
+    for twice in (
+        TRAIN.rename(columns={"smoker": "glucose", "ward": "age"}),
+        pd.concat([TRAIN, TRAIN[["glucose", "age"]]], axis=1),
+    ):
+        with pytest.raises(ValueError, match=r"several columns called"):
+            clone(MODELS[name]).fit(twice, OUTCOME[:300])
+    columns = [TRAIN[own].to_numpy() for own in ("glucose", "age", "glucose", "age", "ward")]
+    arrow = pa.Table.from_arrays([pa.array(own) for own in columns], names=["glucose", "age", "glucose", "age", "ward"])
+    if name == "partition":
+        with pytest.raises(ValueError, match=two):
+            SEPClassifier().fit(arrow, OUTCOME[:300])
+        for table in (arrow, arrow.to_pandas()):
+            with pytest.raises(ValueError, match=two):
+                sepc.look(table, OUTCOME[:300])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -191,7 +242,7 @@ def test_what_is_no_row_is_refused():
     row = NEW.iloc[0]
     with pytest.raises(ValueError, match="two values of the same name"):
         model.decide(pd.concat([row, row[["age"]]]))
-    with pytest.raises(ValueError, match="There are two columns 'age'; it is unclear which is meant"):
+    with pytest.raises(ValueError, match="There are several columns called 'age'; it is unclear which is meant"):
         model.decide(pd.concat([NEW, NEW[["age"]]], axis=1))
 
 

@@ -1,5 +1,9 @@
 """What a fitted estimator says about how it was made."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from mixed_tables import patients
@@ -123,3 +127,30 @@ def test_rows_that_are_not_numbers_have_no_digest_without_a_partition():
     constant = DummyClassifier().fit(table, [0, 1, 0])
     assert sepc.rows_digest(constant, table, [0, 1, 0]) == ""
     assert sepc.rows_digest(constant, np.ones((3, 1)), [0, 1, 0]) != ""
+
+
+def test_a_source_folder_on_the_path_has_no_version_and_works(tmp_path):
+    """Everything that is installed, but what says so of sepc."""
+    packages, source = tmp_path / "packages", Path(sepc.__file__).parent
+    packages.mkdir()
+    for found in Path(np.__file__).parents[1].iterdir():
+        if not found.name.lower().startswith(("sepc", "_sepc", "__editable")) and found.suffix != ".pth":
+            (packages / found.name).symlink_to(found)
+    (packages / "sepc").symlink_to(source)
+    code = """if True:
+        import sepc
+        from sklearn.datasets import load_iris
+        model = sepc.SEPClassifier(max_ellipsoids=2).fit(*load_iris(return_X_y=True))
+        sepc.save(model, "model.sepc")
+        page = sepc.report(model, *load_iris(return_X_y=True)).to_html()
+        print(sepc.__version__, model.provenance_.versions[1], sepc.inspect("model.sepc").library, "0+unknown" in page)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-S", "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(packages)},
+    )
+    assert ran.stderr == ""
+    assert ran.stdout == "0+unknown sepc 0+unknown sepc 0+unknown True\n"

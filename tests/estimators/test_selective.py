@@ -417,6 +417,33 @@ def test_an_estimator_without_probabilities_is_refused():
     assert not hasattr(SelectiveClassifier(RidgeClassifier()), "predict_proba")
 
 
+def test_errors_by_true_label_come_first_where_a_promise_about_all_rows_hides_them(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 2)), np.where(rng.random(2000) < 0.01, "fraud", "usual")
+    inside = FrozenEstimator(LogisticRegression().fit(X, y))
+    fitted = SelectiveClassifier(inside, 0.05).fit(X, y)
+    decisions = fitted.decide(X)
+    fraud, usual = ((decisions.accepted & (y == label)) for label in ("fraud", "usual"))
+    counts = {own.label: (own.n_accepted, own.n_errors) for own in fitted.errors_by_label_.labels}
+    assert counts == {"fraud": (fraud.sum(), fraud.sum()), "usual": (usual.sum(), 0)}
+    words = f"Wrong among accepted calibration rows, by true label: {fraud.sum()} of {fraud.sum()} of 'fraud' (100 %)"
+    save(fitted, tmp_path / "m.sepc")
+    for model in (fitted, load(tmp_path / "m.sepc", estimator=inside), pickle.loads(pickle.dumps(fitted))):
+        assert model.summary().startswith(words)
+        assert "max_risk=Costs(...)" in model.summary().splitlines()[0]
+        assert model.decide(X[:1])[0].why().startswith(words)
+        assert model.errors_by_label_ == fitted.errors_by_label_
+
+
+def test_no_errors_by_true_label_are_told_where_none_has_more_than_promised():
+    X, y = blobs(2000)
+    model = LogisticRegression().fit(X[:500], y[:500])
+    fitted = SelectiveClassifier(FrozenEstimator(model), 0.2).fit(X[500:], y[500:])
+    assert all(own.share <= 0.2 for own in fitted.errors_by_label_.labels)
+    assert fitted.summary().startswith("At most 20 %")
+    assert "true label" not in fitted.decide(X[:1])[0].why()
+
+
 @pytest.mark.slow  # on every change, scikit-learn's checks pickle, and files are loaded again
 def test_clone_and_pickle_give_the_same_decisions():
     X, y = blobs(1000)

@@ -86,7 +86,7 @@ def test_clone_and_pickle_give_the_same_decisions():
         ({"max_rounds": 0}, "max_rounds is 0"),
         ({"max_ellipsoids": 0}, "max_ellipsoids is 0"),
         ({"fit_rows": 0}, "fit_rows is 0"),
-        ({"fit_rows": "all"}, "fit_rows is 'all'"),
+        ({"fit_rows": "all"}, "fit_rows is the text 'all'"),
     ],
 )
 def test_explains_wrong_parameters(parameters, message):

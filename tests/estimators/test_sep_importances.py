@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.feature_selection import SelectFromModel
 
 from sepc import SEPClassifier
-from sepc.columns.preparation import origin_of
 
 pd = package_or_skip("pandas")
 
@@ -17,10 +16,9 @@ pd = package_or_skip("pandas")
 def sizes(model: SEPClassifier, X) -> dict[str, float]:
     """The mean size of the term of each column, by the terms of decisions on two classes."""
     terms = model.decide(X).terms()
-    by_column: dict[str, np.ndarray] = {}
-    for name, own in zip(model.model_.feature_names, terms.features.T, strict=True):
-        by_column[origin_of(name)] = by_column.get(origin_of(name), 0.0) + own
-    return {name: float(np.abs(own).mean()) for name, own in by_column.items()}
+    names, by_column = model.model_.feature_names, np.zeros(terms.features.shape)
+    np.add.at(by_column.T, model.model_.column_of, terms.features.T)
+    return {names[j]: float(np.abs(by_column[:, j]).mean()) for j in np.unique(model.model_.column_of)}
 
 
 def test_they_are_the_mean_sizes_of_the_terms_of_training_rows():
@@ -41,6 +39,16 @@ def test_a_column_of_categories_has_one_and_one_that_is_left_out_has_none():
     assert own["no"] == 0.0
     assert own["job"] == pytest.approx(wanted["job"], rel=0.05)
     assert own["income"] == pytest.approx(wanted["income"], rel=0.1)
+
+
+def test_with_three_classes_a_column_of_three_categories_has_one_too():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(50.0, 9.0, 150), "ward": rng.choice(["north", "south", "east"], 150)})
+    y = np.where(table["ward"] == "north", "a", np.where(table["age"] > 50.0, "b", "c"))
+    model = SEPClassifier().fit(table, y)
+    assert len(model.model_.feature_names) == 3, "the category is not encoded by two numbers, so this tests nothing"
+    assert model.feature_importances_.shape == (2,)
+    assert (model.feature_importances_ > 0.5).all()
 
 
 def test_several_classes_and_selection_by_scikit_learn():

@@ -195,7 +195,7 @@ def test_named_columns_are_kept_or_categories(stored):
 def test_numbers_alone_need_no_sample(stored, monkeypatch):
     monkeypatch.setattr(given_tables, "DRAWN_ROWS", None)
     model = SEPClassifier().fit(stored(rows()[["age", "dose", "target"]]), "target")
-    assert model.preparation_ is None
+    assert model.encoding_ is None
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
     monkeypatch.setattr(on_parquet.ParquetSource, "_read", lambda *given: reads.append(given[1:]) or read(*given))
     SEPClassifier().fit(path, "target")
     n_reads = len(reads)
-    for check in ("refuse_numbers", "warn_of_misspellings"):
+    for check in ("refuse_numbers", "warn_of_labels"):
         monkeypatch.setattr(given_tables, check, lambda *_: None)
     SEPClassifier().fit(path, "target")
     assert len(reads) == 2 * n_reads

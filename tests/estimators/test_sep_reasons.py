@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
-from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.preparation import Preparation
 from sepc.columns.table import exact_column_of
 from sepc.model.names import names_of, region_name
 from sepc.results import Rule
@@ -79,7 +79,7 @@ def far_away(X):
 
 def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
     """The rows that a model was fitted to, in which categories are encoded by what other rows say."""
-    if model.preparation_ is None:
+    if model.encoding_ is None:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
     columns = model.preparation_.columns
@@ -155,8 +155,8 @@ def unusual_told(reason: str) -> list[tuple[str, str, str]]:
 def sizes_of(decision) -> dict[str, float]:
     """The terms of a decision by column, with all ellipsoids and isolated rows together as its neighbourhood."""
     terms, sizes = decision.terms(), Counter()
-    for name, value in zip(decision.model.feature_names, terms.features.tolist(), strict=True):
-        sizes[origin_of(name)] += value
+    for j, value in zip(decision.model.column_of, terms.features.tolist(), strict=True):
+        sizes[decision.model.feature_names[j]] += value
     return sizes | {"its neighbourhood": float(terms.ellipsoids.sum() + terms.isolated)}
 
 

@@ -119,7 +119,7 @@ def test_class_weights_multiply_the_odds(trust):
     ("class_weight", "message"),
     [
         ("even", "must be 'balanced'"),
-        ({0: 0.0}, "above zero"),
+        ({0: 0.0}, "above 0"),
         ({7: 1.0}, "the classes are 0, 1 and 2"),
     ],
 )

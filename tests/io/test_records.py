@@ -18,6 +18,7 @@ from sepc.columns.written import Written
 from sepc.estimators.repaired.changes import Change
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.group_control import NoHarm
+from sepc.estimators.selective.promise import ErrorsByLabel, LabelErrors
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
 from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
@@ -127,6 +128,8 @@ def examples():
         Provenance: (Provenance.now("0" * 32, 75, "f" * 64), {}, {}),
         Control: (next(iter(groups.controls_.values())), {}, {}),
         CostControl: (selective("costs").controls_[None], {}, {}),
+        ErrorsByLabel: (groups.errors_by_label_, {}, {}),
+        LabelErrors: (groups.errors_by_label_.labels[0], {}, {}),
         NoHarm: (next(iter(groups.groups_.no_harm.values())), {}, {}),
         Shift: (selective("shift").shift_, {}, {}),
         Change: (repaired.changes_[0], {}, {}),
@@ -166,6 +169,8 @@ KINDS = [
     Provenance,
     Control,
     CostControl,
+    ErrorsByLabel,
+    LabelErrors,
     NoHarm,
     Shift,
 ]
@@ -285,7 +290,8 @@ def broken(kind, name, declaration):
             yield node, others if worse is None else {**others, name: worse}
         return
     others = {key: value for key, value in node.items() if key != name}
-    may_lack = isinstance(declaration, Parts) and declaration.may_lack
+    has_default = isinstance(declaration, Text) and hasattr(kind, name)
+    may_lack = has_default or (isinstance(declaration, Parts) and declaration.may_lack)
     if not (may_lack or (isinstance(declaration, Number) and declaration.or_infinite)):
         yield others, arrays
     for worse in (own for own in worse_values(declaration) if not (may_lack and own is None)):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import sepc
 from sepc import SEPClassifier
@@ -58,8 +59,13 @@ def test_shown_as_a_card_and_a_frame():
 
 def test_what_cannot_be_judged_is_said(flipped):
     X, y, _ = flipped
-    with pytest.raises(ValueError, match="fit it with out_of_fold=True"):
+    with pytest.raises(
+        ValueError, match="^SEPClassifier has no out-of-fold probabilities; fit it with out_of_fold=True"
+    ):
         sepc.suspects(SEPClassifier().fit(X, y), y)
+    other = r"^HistGradientBoostingClassifier has .*; fit an SEPClassifier\(out_of_fold=True\) to the same rows"
+    with pytest.raises(ValueError, match=other):
+        sepc.suspects(HistGradientBoostingClassifier(max_iter=2).fit(X, y), y)
     p = np.full((2, 2), 0.5)
     with pytest.raises(ValueError, match="3 labels for 2 rows"):
         suspected_labels(p, np.array([0, 1, 1]), np.array([0, 1]))

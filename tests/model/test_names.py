@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 
 import sepc
 from sepc import SEPClassifier
-from sepc.model.names import ellipsoid_name, names_of, region_name
+from sepc.model.names import names_of, region_name
 
 pd = package_or_skip("pandas")
 
@@ -45,13 +45,13 @@ def test_conditions_hold_for_most_rows_of_an_ellipsoid(fitted, cancer):
     X, y = cancer
     for k in range(fitted.model_.n_ellipsoids):
         own = fitted.model_.ellipsoid(k).contains(X.to_numpy()) & (y == fitted.model_.classes[fitted.model_.owners[k]])
-        for condition in ellipsoid_name(fitted.model_, k).split(", "):
+        for condition in names_of(fitted.model_).ellipsoids[k].split(", "):
             assert meets(X[own], condition).mean() >= 0.75, condition
 
 
 def test_conditions_leave_out_many_other_rows(fitted, cancer):
     for k in range(fitted.model_.n_ellipsoids):
-        first = ellipsoid_name(fitted.model_, k).split(", ")[0]
+        first = names_of(fitted.model_).ellipsoids[k].split(", ")[0]
         assert meets(cancer[0], first).mean() <= 0.7, first
 
 
@@ -78,11 +78,11 @@ def test_a_region_is_named_after_its_ellipsoid_or_what_several_have_in_common(fi
     for region, (ellipsoids, near, _) in enumerate(fitted.regions_):
         name = region_name(model, region)
         if len(ellipsoids) == 1:
-            assert name == ellipsoid_name(model, ellipsoids[0])
+            assert name == names_of(model).ellipsoids[ellipsoids[0]]
         elif ellipsoids:
             assert name.endswith(f"(where {len(ellipsoids)} overlap)")
         elif near is not None and near < model.n_ellipsoids:
-            assert name == f"around {ellipsoid_name(model, near)}"
+            assert name == f"around {names_of(model).ellipsoids[near]}"
         elif near is not None:
             owner = model.classes[model.isolated_owners[near - model.n_ellipsoids]]
             assert name.startswith(f"near single {owner} case ")
@@ -103,6 +103,14 @@ def test_categories_and_dates_are_named_as_a_person_reads_them():
     assert re.search(r"since [≤≥] 20\d\d-\d\d-\d\d", names)
 
 
+def test_a_feature_that_says_nothing_is_not_named():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"job": rng.choice(list("abcdefghij"), 200), "town": rng.choice(list("klmnopqrst"), 200)})
+    names = SEPClassifier().fit(X, (X["job"] < "e") ^ (rng.random(200) < 0.2)).regions_.names
+    assert any(name.startswith("ellipsoid") for name in names)
+    assert not any(re.search(r"(job|town) *($|[(,])", name) for name in names)
+
+
 def test_hostile_names_of_features_stay_on_a_line():
     X, y = make_blobs(100, centers=2, random_state=0)
     table = pd.DataFrame(X, columns=["a\nb\x1b[31m", "very " * 50])
@@ -115,7 +123,7 @@ def test_hostile_names_of_features_stay_on_a_line():
 def test_names_are_in_the_table_of_regions(fitted):
     frame = fitted.regions_.to_frame()
     assert frame["name"].tolist() == [region_name(fitted.model_, i) for i in range(len(fitted.regions_))]
-    assert ellipsoid_name(fitted.model_, 0)[:15] in str(fitted.regions_)
+    assert names_of(fitted.model_).ellipsoids[0][:15] in str(fitted.regions_)
 
 
 def test_names_do_not_keep_a_model_in_memory():

@@ -144,8 +144,13 @@ def test_one_decision_names_its_terms(three_classes):
     term = decisions[3].terms()
     named = dict(term.named())
     assert list(named)[:4] == ["x0", "x1", "x2", "x3"]
-    assert sum(named.values()) + term.offset == pytest.approx(term.log_odds, abs=1e-9)
+    assert sum(named.values()) == pytest.approx(term.log_odds, abs=1e-9)
+    average = named.pop("an average case")
     assert term.largest(2)[0][1] == max(named.values(), key=abs)
+    assert term.largest(2)[-1] == ("an average case", average)
+    for n in range(len(named) + 2):
+        assert sum(value for _, value in term.largest(n)) == pytest.approx(term.log_odds, abs=1e-9)
+        assert len(term.largest(n)) == (len(named) + 1 if n >= len(named) - 1 else n + 2)
     frame = decisions.terms().to_frame()
     assert len(frame) == len(X)
     np.testing.assert_allclose(frame["log_odds"], decisions.terms().log_odds)

@@ -114,12 +114,12 @@ def test_columns_with_names_of_outputs_and_of_values_inside(tmp_path):
     assert_same(model, session, table[table[["label", "c1", ""]].notna().all(axis=1)])
 
 
-def test_an_empty_text_that_is_a_category_is_no_gap(tmp_path):
+def test_an_empty_text_is_a_gap(tmp_path):
     table, y = patients()
     table["ward"] = table["ward"].replace("north", "")
     model = SEPClassifier().fit(table, y)
     session = session_of(model, tmp_path)
-    assert [fact.get("gap") for fact in facts_of(session)] == [None, None, "<missing>", None, None]
+    assert [fact.get("gap") for fact in facts_of(session)] == [None, None, "", None, None]
     assert_same(model, session, complete(table))
 
 
@@ -159,3 +159,20 @@ def test_what_was_text_in_training_comes_as_numbers_and_the_file_says_so(tmp_pat
     assert said["amount"] == "In training the column was text, read as numbers (€): give numbers here."
     assert said["ward"] == ""
     np.testing.assert_allclose(run(session, plain)["trust"], model.decide(texts).trust, atol=1e-9, rtol=0.0)
+
+
+def test_text_that_is_no_unicode_is_refused_by_name(tmp_path):
+    """Half of a surrogate pair comes from files that were decoded with "surrogateescape"."""
+    rng, half = np.random.default_rng(0), "\ud800"
+    y = rng.integers(2, size=200)
+    length, kind = rng.normal(size=200) + 3 * y, pd.Series(rng.choice(["a", "b"], 200), dtype=object)
+    table = pd.DataFrame({"length": length, "kind": kind})
+    named = table.set_axis(pd.Index([f"length{half}", "kind"], dtype=object), axis=1)
+    for X, labels in (
+        (table, np.array(["no", half], dtype=object)[y]),
+        (table.assign(kind=kind.replace("b", half).astype(object)), y),
+        (named, y),
+    ):
+        with pytest.raises(ValueError, match=r"ud800' is not valid Unicode, which ONNX cannot hold; rename it\.$"):
+            export(SEPClassifier(max_ellipsoids=2).fit(X, labels), tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())

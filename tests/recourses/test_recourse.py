@@ -291,8 +291,8 @@ def test_gaps_are_refused():
         ({"direction": {"purpose": "up"}}, "categories, which have no direction"),
         ({"direction": {"rate": "sideways"}}, "must be 'up' or 'down'"),
         ({"direction": {"rate": "up"}, "bounds": {"rate": (None, -50.0)}}, "leave no value"),
-        ({"cost": {"rate": 0.0}}, "must be a positive number"),
-        ({"cost": {"rate": np.inf}}, "must be a positive number"),
+        ({"cost": {"rate": 0.0}}, "must be a number above 0"),
+        ({"cost": {"rate": np.inf}}, "must be a number above 0"),
         ({"min_trust": 1.5}, "min_trust"),
     ],
 )
@@ -316,10 +316,13 @@ def test_models_without_a_partition_of_the_columns_are_refused():
     X, y = numbers()
     with pytest.raises(TypeError, match="steps before SEPClassifier"):
         sepc.recourse(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y), X[0], to=7)
-    with pytest.raises(TypeError, match="LogisticRegression has no partition"):
+    wrap = r"which LogisticRegression lacks. Wrap it: fit TrustedClassifier\(LogisticRegression\(...\)\)"
+    with pytest.raises(TypeError, match=wrap):
         sepc.recourse(LogisticRegression().fit(X, y), X[0], to=7)
+    with pytest.raises(TypeError, match="this SelectiveClassifier has none, or several; .* a TrustedClassifier around"):
+        sepc.recourse(SelectiveClassifier(LogisticRegression(), 0.5, random_state=0).fit(X, y), X[0], to=7)
     stratified = StratifiedClassifier(SEPClassifier(), by=[3]).fit(np.column_stack([X, y == 7]), y)
-    with pytest.raises(TypeError, match="StratifiedClassifier has no partition"):
+    with pytest.raises(TypeError, match="this StratifiedClassifier has none, or several; .* of a single stratum"):
         sepc.recourse(stratified, np.append(X[0], 1.0), to=7)
 
 

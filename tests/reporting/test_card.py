@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier, report
 from sepc.metrics import aurc
 from sepc.reporting.card import escape_cell, model_card
 
@@ -44,17 +44,16 @@ def test_every_estimator_has_a_card():
     assert "On held-out rows" not in card
 
 
-def test_regions_are_named_and_counted_as_everywhere():
+def test_regions_are_those_of_the_report_and_need_held_out_rows():
     X, y = make_moons(200, noise=0.3, random_state=0)
-    classifier = SEPClassifier().fit(X, y)
-    card = model_card(classifier)
-    assert f"of {classifier.model_.table.n_regions}." in card
+    classifier = SEPClassifier().fit(X[::2], y[::2])
+    card, regions = model_card(classifier, X[1::2], y[1::2]), report(classifier, X[1::2], y[1::2]).figures.regions
+    assert regions.summary() in card
     assert cell(card, "regions") == str(classifier.model_.table.n_regions)
-    largest = max(
-        range(len(classifier.regions_)),
-        key=lambda i: sum(classifier.regions_.counts[i]) * bool(classifier.regions_.ellipsoids[i]),
-    )
-    assert escape_cell(classifier.regions_.names[largest]) in card
+    for row in regions.rows[:10]:
+        told = (row.region, escape_cell(row.name), row.n_rows, row.n_accepted, *row.right)
+        assert f"| {' | '.join(map(str, told))} |" in card
+    assert "## Regions" not in model_card(classifier)
 
 
 def test_hostile_names_stay_in_their_cells():
@@ -62,11 +61,13 @@ def test_hostile_names_stay_in_their_cells():
 
     X, y = make_moons(100, noise=0.3, random_state=0)
     names = ["a|b\n# title", "<script>alert(1)</script>"]
-    card = model_card(SEPClassifier().fit(pd.DataFrame(X, columns=names), np.array(["x|y", "[z](w)"])[y]))
+    table, labels = pd.DataFrame(X, columns=names), np.array(["x|y", "[z](w)"])[y]
+    card = model_card(SEPClassifier().fit(table, labels), table, labels)
+    assert "## Regions" in card
     assert "<script>" not in card
     assert "\n# title" not in card
     rows = [line for line in card.splitlines() if line.startswith("|")]
-    assert all(len(re.findall(r"(?<!\\)\|", line)) in (3, 6) for line in rows)
+    assert all(len(re.findall(r"(?<!\\)\|", line)) in (3, 7) for line in rows)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import subprocess
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn.datasets import make_moons
+from sklearn.datasets import make_blobs, make_moons
 
-from sepc import SEPClassifier, report
+from sepc import SelectiveClassifier, SEPClassifier, look, report
 
 pd = package_or_skip("pandas")
 
@@ -130,6 +130,40 @@ def test_nothing_is_wider_than_the_window(made, tmp_path, width):
     (tmp_path / "page.html").write_text(page.replace("</body>", f"{seen}</body>"), encoding="utf-8")
     wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", opened(tmp_path / "page.html", width)).groups())
     assert wide <= window
+
+
+TABLES = """<script>
+addEventListener("load", function () {
+  document.querySelectorAll("details").forEach(function (one) { one.open = true; });
+  var wide = Array.from(document.querySelectorAll("table")).filter(function (one) {
+    return one.getBoundingClientRect().width > one.parentNode.clientWidth + 1;
+  });
+  parent.document.title = wide.map(function (one) { return one.caption.textContent; }).join("; ") || "none";
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def with_everything():
+    """A report with findings, groups, results by column, four classes with long names and an overlap of classes."""
+    X, y = make_blobs(900, centers=4, cluster_std=2.5, random_state=0)
+    table = pd.DataFrame(X, columns=["debts at the end of the year", "income"])
+    table["profession"] = np.where(np.arange(900) % 3, "self-employed", "civil servant")
+    table["customer_since"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(900), "D")
+    labels = np.array(["paid in full", "paid in part", "rescheduled", "written off"])[y]
+    model = SelectiveClassifier(SEPClassifier(), 0.3, by="profession", random_state=0).fit(table[::2], labels[::2])
+    words = {"by": "profession", "findings": look(table, labels), "X_train": table[::2], "y_train": labels[::2]}
+    return report(model, table[1::2], labels[1::2], **words)
+
+
+@pytest.mark.parametrize("width", [390, 1200, 1280])
+def test_no_table_is_cut_off(with_everything, tmp_path, width):
+    """In a frame, since headless windows are at least 500 pixels wide."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", with_everything.to_html())
+    page = html.escape(page.replace("</body>", f"{TABLES}</body>"))
+    frame = f'<!DOCTYPE html><title>not seen</title><iframe width="{width}" height="900" srcdoc="{page}"></iframe>'
+    (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
+    assert "<title>none</title>" in opened(tmp_path / "frame.html", width=1400)
 
 
 def test_on_paper_no_reason_is_cut_off(tmp_path):

@@ -171,7 +171,7 @@ def test_attributes_that_could_do_harm_are_refused(attribute):
 def test_overlaps_are_drawn_for_more_than_two_classes():
     def classes(n):
         inside = tuple(tuple(0.25 for _ in range(n)) for _ in range(n))
-        return ClassOverlaps("", tuple(f"class {i}" for i in range(n)), (4,) * n, (), 0, inside, ())
+        return ClassOverlaps("", tuple(f"class {i}" for i in range(n)), (), 0, inside)
 
     assert overlap_chart(classes(2)) is None
     assert overlap_chart(classes(31)) is None

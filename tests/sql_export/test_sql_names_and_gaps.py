@@ -12,7 +12,7 @@ from test_sql_parity import ask, assert_same
 
 import sepc.sql
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
-from sepc.sql.dialects import check_encodable, postgres_text, spark_text
+from sepc.sql.dialects import check_text, postgres_text, spark_text
 
 pd = package_or_skip("pandas")
 
@@ -64,7 +64,7 @@ def test_backslashes_mean_the_same_whatever_the_setting(postgres):
 
 def test_texts_that_no_database_holds_are_refused():
     with pytest.raises(ValueError, match="null character"):
-        check_encodable("a\0b")
+        check_text("a\0b")
     with pytest.raises(ValueError, match="not valid Unicode"):
         postgres_text("\ud800")
     with pytest.raises(ValueError, match="null character"):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from sepc import SEPClassifier, report
-from sepc.views.recall import recalls, warnings_of
+from sepc import SelectiveClassifier, SEPClassifier, report
+from sepc.views.recall import missed, recalls, warnings_of
 
 CLASSES = np.array(["common", "rare"])
 
@@ -34,12 +35,13 @@ def test_counts_rows_of_each_class():
         ((990, 10, 0, 0, 1), True),
         ((990, 10, 5, 5, 5), False),
         ((990, 10, 0, 0, 0), False),
-        ((90, 10, 1, 1, 9), False),
+        ((90, 10, 0, 0, 4), False),
+        ((90, 10, 1, 1, 9), True),
     ],
-    ids=["missed", "none found", "half", "none accepted", "not rare"],
+    ids=["missed", "none found", "half", "none accepted", "few, not rare", "not rare"],
 )
 def test_warns_if_the_accepted_rows_miss_most_of_a_rare_class(counts, is_warned):
-    assert len(warnings_of(outcome(*counts))) == is_warned
+    assert len(warnings_of(missed(outcome(*counts)))) == is_warned
 
 
 def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
@@ -50,7 +52,24 @@ def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
     others[truth == "rare"] += 1.5
     for class_weight, is_warned in ((None, True), ("balanced", False)):
         made = report(SEPClassifier(class_weight=class_weight).fit(rows, labels), others, truth)
-        words = "most of it is missed"
+        words = "is missed: of its"
         assert (words in str(made).replace("\n", " ")) == is_warned
         assert (words in made.to_html()) == is_warned
         assert "Every label" in str(made)
+
+
+def test_a_report_on_a_promise_says_which_class_accepted_labels_miss():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(6_000, 1))
+    truth = np.where(rows[:, 0] + rng.normal(size=6_000) < -1.1, "default", "paid")
+    promise = SelectiveClassifier(LogisticRegression(), 0.1, random_state=0).fit(rows[:4_000], truth[:4_000])
+    made = report(promise, rows[4_000:], truth[4_000:])
+    decisions, truth = promise.decide(rows[4_000:]), truth[4_000:]
+    missed_rows = decisions.accepted & (truth == "default")
+    n_wrong = (decisions.label[missed_rows] == "paid").sum()
+    assert 2 * n_wrong > missed_rows.sum() > 20
+    first = made.figures.actions[0]
+    assert first.do.startswith("Do not rely on accepted labels to find 'default'")
+    assert f"{n_wrong} of {missed_rows.sum()} of 'default'" in first.why
+    assert made.figures.promise[0].startswith("Wrong among accepted calibration rows, by true label")
+    assert f"of its {missed_rows.sum()} accepted rows, {n_wrong} got another label" in " ".join(made.figures.warnings)

@@ -26,10 +26,8 @@ TYPES = {
     "kept_digest": "bytea",
 }
 NAMES = (*FIELDS, "kept_digest")
-# A group is sent as one text per column, since the driver's arrays cost ten times as much. These characters separate
-# values and stand for NULL; JSON, digits and the names of callers contain no control characters.
-BETWEEN, NULL = "\x1e", "\x1f"
-ARGUMENTS = ", ".join(f"CAST(string_to_array(%s, chr(30), chr(31)) AS {TYPES.get(name, 'text')}[])" for name in NAMES)
+# A group is sent as one array per column, written here, since the driver's own take ten times as long.
+ARGUMENTS = ", ".join(f"CAST(%s AS {TYPES.get(name, 'text')}[])" for name in NAMES)
 APPEND = f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})"
 ONE = f"SELECT new_place, new_hash, was_there FROM append_entry({', '.join(['%s'] * len(NAMES))})"
 values_of = attrgetter(*NAMES)
@@ -98,17 +96,18 @@ def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[
         if len(rows) == 1:
             cursor.execute(ONE, rows[0])
         else:
-            cursor.execute(APPEND, [BETWEEN.join(map(_text_of, column)) for column in zip(*rows, strict=True)])
+            cursor.execute(APPEND, [_array(column) for column in zip(*rows, strict=True)])
         return [Receipt(*one) for one in cursor.fetchall()]
 
 
-def _text_of(value: object) -> str:
-    """A value as PostgreSQL reads it."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return NULL
-    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+def _array(values: Sequence[object]) -> str:
+    """An array as PostgreSQL reads it: every value in quotes, so that none can be taken for a separator or for null."""
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def _quoted(value: object) -> str:
+    text = f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def append_in(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:

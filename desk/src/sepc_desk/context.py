@@ -7,12 +7,13 @@ import importlib
 import platform
 import sys
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import orjson
 from threadpoolctl import threadpool_info
+
+from sepc_desk import version_of
 
 LIBRARIES = ("sepc", "numpy", "scipy", "scikit-learn", "pandas")
 # Where Linux lists the features of the processor.
@@ -23,7 +24,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 def machine() -> dict[str, Any]:
     """Versions and processor features on which the last bits of a decision may depend."""
     return {
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        "versions": {"python": platform.python_version()} | {name: version_of(name) for name in LIBRARIES},
         "processor": {
             "machine": platform.machine(),
             "byte_order": sys.byteorder,

@@ -23,6 +23,8 @@ Row = dict[str, Any]
 # The longest text in a cell, and how much of a value a message repeats.
 LONGEST_TEXT = 10_000
 MOST_SHOWN = 60
+# How many columns that a model does not take an answer names.
+MOST_IGNORED = 20
 # The range of 64-bit integers.
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 WANTED = {
@@ -59,6 +61,16 @@ def typed_row(columns: Sequence[Column], given: Any, i: int) -> Row:
                 row=i,
             )
     return row
+
+
+def ignored_columns(columns: Sequence[Column], given: Sequence[Row], typed: Sequence[Row]) -> list[str]:
+    """Names in rows as they were given that are not columns of the model; the first of many, and cut if long."""
+    known = {column.name for column in columns}
+    pairs = zip(given, typed, strict=True)
+    further = dict.fromkeys(
+        name[:MOST_SHOWN] for row, own in pairs if len(row) > len(own) for name in row if name not in known
+    )
+    return list(further)[:MOST_IGNORED]
 
 
 def _typed(column: Column, value: Any, i: int) -> Any:

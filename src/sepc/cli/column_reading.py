@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli.dates import dates_of, naive
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source, is_number
-from sepc.cli.tables import BadCell, Batch, ColumnType, bad_cell_line, reading_of
+from sepc.cli.tables import Batch, ColumnType, bad_cell_line, reading_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,7 @@ def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_
         The number of its first row, for messages.
     """
     if reading in (ColumnType.FOUND, ColumnType.WRITTEN):
-        reading = reading_of(column.type)
+        reading = ColumnType.DATE if name in source.dates else reading_of(column.type)
     if reading is ColumnType.NUMBER:
         return _numbers(source, name, column, first_row)
     if reading is ColumnType.DATE:
@@ -85,11 +86,11 @@ def as_text(column: Any) -> Any:
 
 
 def without_gaps(source: Source, texts: Any) -> Any:
-    """Texts, with null in place of those that mean a missing value."""
+    """Texts, with null in place of empty ones and those of --na."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_gap = pc.is_in(texts, value_set=pa.array(sorted(source.gap_texts)))
+    is_gap = pc.is_in(texts, value_set=pa.array(["", *source.na]))
     return pc.if_else(is_gap, pa.scalar(None, pa.string()), texts)
 
 
@@ -103,8 +104,8 @@ def _categories(column: Any) -> NDArray[Any]:
 def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
     """The category of each cell: an identical one, or the only one that is the same number or truth value.
 
-    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. A cell
-    that matches no category stays as it is.
+    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. A text that
+    means a missing value is one if it is no category, but a missing value is. Any other cell stays as it is.
 
     Examples
     --------
@@ -112,10 +113,16 @@ def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
     >>> matched(np.array(["171", "A", None], dtype=object), ["0171", "A"]).tolist()
     ['0171', 'A', None]
     """
+    from sepc.columns.recognition import is_gap_text
+
     exact = {value for value in known if isinstance(value, str)}
     times = Counter(_meaning(value) for value in known)
     by_meaning = {_meaning(value): value for value in known if value is not None and times[_meaning(value)] == 1}
     found = {cell: cell if cell in exact else by_meaning.get(_meaning(cell), cell) for cell in set(cells.tolist())}
+    if None in known:
+        found |= {
+            cell: None for cell in found if isinstance(cell, str) and found[cell] not in known and is_gap_text(cell)
+        }
     return objects([found[cell] for cell in cells.tolist()])
 
 
@@ -153,17 +160,14 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
 
 def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.float64]:
     import numpy as np
-    import pyarrow as pa
 
     kind = reading_of(column.type)
     if kind is ColumnType.DATE:
         raise InputError(f"{source.name}, column {name!r} holds dates, not numbers.")
     if kind is ColumnType.TEXT:
-        column = without_gaps(source, as_text(column))
-    try:
+        values = _numbers_of_texts(source, name, without_gaps(source, as_text(column)), first_row)
+    else:
         values = column.cast("double", safe=False).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:
-        raise InputError(_first_bad_cell(source, name, column.to_pylist(), first_row)) from None
     is_missing = np.isin(values, source.gap_numbers)
     values = np.where(is_missing, np.nan, values) if is_missing.any() else values
     if np.isinf(values).any():
@@ -172,9 +176,23 @@ def _numbers(source: Source, name: str, column: Any, first_row: int) -> NDArray[
     return np.asarray(values, dtype=np.float64)
 
 
-def _first_bad_cell(source: Source, name: str, cells: list[str | None], first_row: int) -> str:
-    i = next(i for i, cell in enumerate(cells) if cell is not None and not is_number(cell))
-    return bad_cell_line(source, name, BadCell(first_row + i, str(cells[i]), True))
+def _numbers_of_texts(source: Source, name: str, texts: Any, first_row: int) -> NDArray[np.float64]:
+    """Numbers from texts, with NaN for those that mean a missing value; raises if another is not a number."""
+    import numpy as np
+    import pyarrow as pa
+
+    from sepc.columns.recognition import is_gap_text
+    from sepc.columns.written import Written
+
+    if source.decimal != ",":
+        with suppress(pa.ArrowInvalid):
+            return np.asarray(texts.cast("double").to_numpy(zero_copy_only=False))
+    cells = objects(texts.to_pylist())
+    read = (Written.number("", ",", ".") if source.decimal == "," else Written.number()).read(cells)
+    odd = next((i for i in np.flatnonzero(np.isnan(read)) if cells[i] is not None and not is_gap_text(cells[i])), None)
+    if odd is not None:
+        raise InputError(bad_cell_line(source, name, first_row + int(odd), cells[odd]))
+    return np.asarray(read)
 
 
 def _dates(source: Source, name: str, column: Any, first_row: int) -> NDArray[np.datetime64]:

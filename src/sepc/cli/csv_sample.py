@@ -35,7 +35,7 @@ def read_spread(table: Table, options: argparse.Namespace, most: int) -> Sampled
     if not isinstance(table, CsvTable) or lines is None:
         return None
     sample = b"".join(lines)
-    only = replace(table, head=sample, rest=io.BytesIO(), is_sample=True)
+    only = replace(table, head=sample, rest=io.BytesIO())
     try:
         read = read_sample(found_rows(only, options), options, len(lines))
     except InputError:

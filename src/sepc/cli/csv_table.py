@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from sepc.cli.messages import InputError
-from sepc.cli.source import DAMAGED, Source, is_number
-from sepc.cli.tables import BadCell, Batch, ColumnType, bad_cell_line, batch_rows, check_width, reading_of
+from sepc.cli.source import DAMAGED, Source
+from sepc.cli.tables import Batch, ColumnType, batch_rows, check_width, reading_of
+from sepc.columns.recognition import GAPS, decimal_shown, recognise
+from sepc.columns.written import Written
 
 # Column types are inferred from the first block of the head; the head itself may end inside a multi-line cell.
 TYPES_BYTES = 2**20
@@ -38,6 +40,7 @@ SHOWN_ROWS = 20
 
 # A whole number with a leading zero is a code, not a number: a zip code, a telephone number.
 CODE = "^[+-]?0[0-9]"
+TRUTH = "^(?i:true|false|0|1|)$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +55,6 @@ class CsvTable:
         The rows after them.
     types : dict of str to pyarrow type
         Types of the columns, inferred from the first rows.
-    is_sample : bool
-        Whether `head` holds rows from all over the file, with no others to read.
     """
 
     source: Source
@@ -62,7 +63,6 @@ class CsvTable:
     rest: IO[bytes]
     types: dict[str, Any]
     n_rows: int | None = None
-    is_sample: bool = False
 
     @classmethod
     def of(cls, source: Source, stream: IO[bytes]) -> CsvTable:
@@ -82,7 +82,7 @@ class CsvTable:
         try:
             source, types = _types(source, names, head)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(_unreadable(source, error)) from error
+            raise InputError(_unreadable(source, names, error)) from error
         return cls(source, names, head, stream, types)
 
     def kind_of(self, name: str) -> ColumnType:
@@ -90,28 +90,8 @@ class CsvTable:
         kind = self.types[name]
         return ColumnType.FOUND if pa.types.is_null(kind) else reading_of(kind)
 
-    def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell that is neither missing nor a number; on standard input, only the first rows are searched."""
-        if self.source.is_standard_input or self.is_sample:
-            return self._first_bad_cell(name, io.BytesIO(self.head))
-        with self.source.opened() as stream:
-            _read_header(self.source, stream)
-            return self._first_bad_cell(name, _Joined(b"", stream))
-
-    def _first_bad_cell(self, name: str, stream: Any) -> BadCell | None:
-        n_done = 0
-        for batch in _read(self.source, self.names, stream, {name: pa.binary()}, [name], TYPES_BYTES):
-            cells = [_decoded(cell).strip() for cell in batch.column(0).to_pylist()]
-            known = [i for i, cell in enumerate(cells) if cell not in self.source.gap_texts]
-            bad = [i for i in known if not is_number(cells[i], self.source.decimal or ".")]
-            if bad:
-                are_codes = any(re.match(CODE, cells[i]) for i in known)
-                return BadCell(n_done + bad[0] + 1, cells[bad[0]], len(bad) < len(known) / 2 and not are_codes)
-            n_done += len(cells)
-        return None
-
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
-        """The rows of some columns, which can be read only once; columns read as numbers are floats, dates are text."""
+        """The rows of some columns, which can be read only once; cells are text, but for those read as typed."""
         types = {name: self._type(name, readings.get(name, ColumnType.FOUND)) for name in wanted}
         size, n_done = self.source.n_bytes, 0
         stream: Any = _Joined(self.head, self.rest)
@@ -122,30 +102,14 @@ class CsvTable:
                 arrays = {name: columns.column(j) for j, name in enumerate(wanted)}
                 yield Batch(first, arrays, columns.num_rows, share)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(self._explained(error, types)) from error
+            raise InputError(_unreadable(self.source, self.names, error)) from error
         except DAMAGED as error:
             raise InputError(f"{self.source.name} cannot be read: {error}.") from error
 
     def _type(self, name: str, reading: ColumnType) -> Any:
         found = self.types[name]
-        if reading is ColumnType.NUMBER and not pa.types.is_boolean(found):
-            return pa.float64()
-        is_text = reading in (ColumnType.TEXT, ColumnType.DATE, ColumnType.WRITTEN) or pa.types.is_null(found)
-        return pa.string() if is_text else found
-
-    def _explained(self, error: Exception, types: Mapping[str, Any]) -> str:
-        """Name the cell that could not be read, rereading the table if it is a file."""
-        # Arrow names the column and the value only in the text of its error.
-        parsed = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
-        if parsed is None:
-            return _unreadable(self.source, error)
-        name = self.names[int(parsed[1])]
-        if parsed[2] is None:
-            return _wrong_encoding(self.source, f"column {name!r}")
-        if reading_of(types[name]) is not ColumnType.NUMBER:
-            return f"{self.source.name}, column {name!r}: {parsed[2][:80]!r} differs in type from the cells before it."
-        cell = None if self.source.is_standard_input else self.first_bad_cell(name)
-        return bad_cell_line(self.source, name, cell or BadCell(None, parsed[2], True))
+        is_typed = reading is ColumnType.FOUND or (reading is ColumnType.NUMBER and pa.types.is_boolean(found))
+        return found if is_typed and not pa.types.is_null(found) else pa.string()
 
 
 def _separator(source: Source, stream: Any) -> str:
@@ -225,14 +189,22 @@ def _refuse_other_formats(source: Source, stream: Any) -> None:
 
 
 def _types(source: Source, names: Sequence[str], head: bytes) -> tuple[Source, dict[str, Any]]:
-    """The types of the columns, and the source with its decimal separator: a comma if more columns are then numeric."""
+    """The types of the columns: numbers, truth values or text; and the source with its decimal separator."""
     found = _inferred(source, names, head)
     if source.decimal is None and source.separator != ",":
-        other = replace(source, decimal=",")
-        with_comma = _inferred(other, names, head)
-        if _numbers(with_comma) > _numbers(found):
-            source, found = other, with_comma
-    return source, found | dict.fromkeys(_codes(source, names, head, found), pa.string())
+        with_comma = _inferred(replace(source, decimal=","), names, head)
+        source = replace(source, decimal=",") if _numbers(with_comma) > _numbers(found) else source
+    texts = _texts(source, names, head)
+    if source.decimal is None and any(map(_shows_decimal_comma, texts.values())):
+        source = replace(source, decimal=",")
+    for name, kind in found.items():
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        # In a file with decimal commas, the point may mark thousands; which it does is recognised from all columns.
+        may_be_grouped = source.decimal == "," and source.format == "csv" and pa.types.is_floating(kind)
+        is_odd = may_be_grouped or (name in texts and _has_odd(texts[name], kind))
+        is_typed = (is_number or pa.types.is_boolean(kind)) and not is_odd
+        found[name] = kind if is_typed or pa.types.is_null(kind) else pa.string()
+    return source, found
 
 
 def _inferred(source: Source, names: Sequence[str], head: bytes) -> dict[str, Any]:
@@ -244,20 +216,28 @@ def _numbers(types: Mapping[str, Any]) -> set[str]:
     return {name for name, kind in types.items() if reading_of(kind) is ColumnType.NUMBER}
 
 
-def _codes(source: Source, names: Sequence[str], head: bytes, types: Mapping[str, Any]) -> list[str]:
-    """Columns of whole numbers, some with a leading zero."""
-    whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-    if not whole:
-        return []
-    texts = dict.fromkeys(whole, pa.string())
-    first = next(iter(_read(source, names, io.BytesIO(head), texts, whole, TYPES_BYTES)), None)
-    if first is None:
-        return []
-    return [name for name, cells in zip(whole, first.columns, strict=True) if _any_code(cells)]
+def _texts(source: Source, names: Sequence[str], head: bytes) -> dict[str, Any]:
+    """The first rows as text, without blanks around the cells."""
+    reader = _read(source, names, io.BytesIO(head), dict.fromkeys(names, pa.string()), names, TYPES_BYTES)
+    first = next(iter(reader), None)
+    columns = [] if first is None else map(pc.utf8_trim_whitespace, first.columns)
+    return dict(zip(names, columns, strict=True)) if first is not None else {}
 
 
-def _any_code(cells: Any) -> bool:
-    return bool(pc.any(pc.match_substring_regex(pc.utf8_trim_whitespace(cells), CODE)).as_py())
+def _shows_decimal_comma(cells: Any) -> bool:
+    """Whether a column holds numbers that must have a decimal comma."""
+    if not pc.any(pc.match_substring_regex(cells, "[0-9],[0-9]")).as_py():
+        return False
+    texts = [text for text in pc.unique(cells).to_pylist() if text is not None]
+    found = recognise(texts)
+    return isinstance(found, Written) and decimal_shown(texts, found) == ","
+
+
+def _has_odd(cells: Any, kind: Any) -> bool:
+    """Whether whole numbers have zeros in front, as codes do, or truth values are beside other texts."""
+    if pa.types.is_boolean(kind):
+        return not pc.all(pc.match_substring_regex(cells, TRUTH), min_count=0).as_py()
+    return pa.types.is_integer(kind) and bool(pc.any(pc.match_substring_regex(cells, CODE)).as_py())
 
 
 class _Joined(io.RawIOBase):
@@ -292,7 +272,7 @@ def _read(
         pa_csv.ParseOptions(delimiter=source.separator or ",", newlines_in_values=True),
         pa_csv.ConvertOptions(
             decimal_point=source.decimal or ".",
-            null_values=sorted(source.gap_texts),
+            null_values=[*GAPS, *map(str.upper, GAPS), *map(str.capitalize, GAPS), *source.na],
             column_types={place_of[name]: kind for name, kind in types.items()},
             include_columns=[place_of[name] for name in wanted],
         ),
@@ -335,7 +315,14 @@ def _endless_row(source: Source) -> str:
     return f"{source.name}: a row does not end within {megabytes} MB. Check that it is CSV and every quote is closed."
 
 
-def _unreadable(source: Source, error: Exception) -> str:
+def _unreadable(source: Source, names: Sequence[str], error: Exception) -> str:
+    # Arrow names the column and the value only in the text of its error.
+    cell = re.search(r"In CSV column #(\d+): .* (?:invalid value '(.*)'|invalid UTF8)", str(error), re.DOTALL)
+    if cell is not None:
+        name = names[int(cell[1])]
+        if cell[2] is None:
+            return _wrong_encoding(source, f"column {name!r}")
+        return f"{source.name}, column {name!r}: {cell[2][:80]!r} differs in type from the cells before it."
     text = " ".join(str(error).split())
     uneven = re.search(r"Expected (\d+) columns, got (\d+): (.*)", text)
     if uneven:
@@ -347,7 +334,3 @@ def _unreadable(source: Source, error: Exception) -> str:
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
         return _wrong_encoding(source, "a cell")
     return f"{source.name} cannot be read as CSV: {text[:200]}."
-
-
-def _decoded(cell: bytes | None) -> str:
-    return "" if cell is None else cell.decode(errors="replace")

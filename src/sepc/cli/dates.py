@@ -11,16 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Formats to try if none is given, after ISO dates.
-FORMATS = (
-    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-)
-TIMES = ("", " %H:%M", " %H:%M:%S")
-
 
 def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) -> NDArray[np.datetime64]:
-    """Dates from texts, with NaT for null; raises unless all have the same format, and it is unambiguous.
+    """Dates from texts, with NaT for those that mean a missing value; raises unless all can be read in one way.
 
     Parameters
     ----------
@@ -29,30 +22,33 @@ def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) 
         The column.
     texts : pyarrow array of strings
     given : str
-        Their format; if empty, it is detected from the texts.
+        Their format; if empty, it is recognised.
     first_row : int
         Number of the first row, for messages.
     """
+    import numpy as np
+
+    from sepc.columns.recognition import Doubt, is_gap_text, sole_notation
+    from sepc.columns.written import What
+
+    cells = np.array([None if cell is None or is_gap_text(cell) else cell for cell in texts.to_pylist()], dtype=object)
     if given:
-        parsed = _parsed(texts, given)
-        if parsed is None:
-            raise InputError(_odd(source, name, texts, first_row, given, f"not a date in the format {given}"))
-        return parsed
-    iso = _iso(texts)
-    if iso is not None:
-        return iso
-    fits = {form: parsed for form in _all_formats() if (parsed := _parsed(texts, form)) is not None}
-    if not fits:
-        what = "not a date, or not in the format of the others"
-        raise InputError(_odd(source, name, texts, first_row, _best(texts), what))
-    different = {parsed.tobytes() for parsed in fits.values()}
-    if len(different) > 1:
-        first, second = list(fits)[:2]
-        raise InputError(
-            f"{source.name}, column {name!r}: {texts.drop_null()[0].as_py()!r} may be {first} or {second}; "
-            f"say which, as in --date '{name}={first}'."
+        parsed, what = _parsed(cells, given), f"not a date in the format {given}"
+    else:
+        found = sole_notation(list(dict.fromkeys(cell for cell in cells if cell is not None)), What.DATE)
+        if isinstance(found, Doubt):
+            raise InputError(
+                f"{source.name}, column {name!r}: {found.seen}; say which, as in --date '{name}=%d/%m/%Y'."
+            )
+        parsed, what = (
+            found.read(cells),
+            f"not a date like the others; if all have one format, give --date '{name}=FORMAT'",
         )
-    return next(iter(fits.values()))
+    odd = np.flatnonzero(np.isnat(parsed) & np.array([cell is not None for cell in cells], dtype=bool))
+    if len(odd):
+        cell = cells[odd[0]][:80]
+        raise InputError(f"{source.name}, row {first_row + int(odd[0]):,}, column {name!r}: {cell!r} is {what}.")
+    return np.asarray(parsed, dtype="datetime64[us]")
 
 
 def naive(column: Any) -> NDArray[np.datetime64]:
@@ -69,47 +65,11 @@ def naive(column: Any) -> NDArray[np.datetime64]:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype="datetime64[us]")
 
 
-def _all_formats() -> list[str]:
-    return [form + end for form in FORMATS for end in TIMES]
-
-
-def _parsed(texts: Any, form: str) -> NDArray[np.datetime64] | None:
-    """The dates, or None if a text has a different format."""
+def _parsed(cells: NDArray[Any], form: str) -> NDArray[np.datetime64]:
+    """The dates, with NaT for texts in another format."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    try:
-        parsed = pc.strptime(texts, form, "s", error_is_null=True)
-    except pa.ArrowInvalid:
-        return None
-    if parsed.null_count > texts.null_count:
-        return None
+    parsed = pc.strptime(pa.array(cells.tolist(), pa.string()), form, "s", error_is_null=True)
     return np.asarray(parsed.to_numpy(zero_copy_only=False), dtype="datetime64[us]")
-
-
-def _iso(texts: Any) -> NDArray[np.datetime64] | None:
-    import pyarrow as pa
-
-    for kind in (pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
-        try:
-            return naive(texts.cast(kind))
-        except pa.ArrowInvalid:
-            continue
-    return None
-
-
-def _best(texts: Any) -> str:
-    """The format that fits the most texts."""
-    import pyarrow.compute as pc
-
-    return min(_all_formats(), key=lambda form: pc.strptime(texts, form, "s", error_is_null=True).null_count)
-
-
-def _odd(source: Source, name: str, texts: Any, first_row: int, form: str, what: str) -> str:
-    """An error message that names the first text not in this format."""
-    import pyarrow.compute as pc
-
-    parsed = pc.strptime(texts, form, "s", error_is_null=True).is_valid().to_pylist()
-    i = next(i for i, text in enumerate(texts.to_pylist()) if text is not None and not parsed[i])
-    return f"{source.name}, row {first_row + i:,}, column {name!r}: {texts[i].as_py()[:80]!r} is {what}."

@@ -168,6 +168,9 @@ def _array(column: Column, known: Any) -> Any:
     """A pyarrow array that shares the memory of a NumPy array."""
     if isinstance(column, Coded):
         return pa.DictionaryArray.from_arrays(_array(column.codes, known), pa.array(column.texts))
+    if column.dtype == object:
+        # Remarks, which most rows do not have.
+        return pa.array([cell or None for cell in column.tolist()], pa.string())
     memory = _packed(column) if column.dtype == bool else pa.py_buffer(np.ascontiguousarray(column))
     return pa.Array.from_buffers(pa.from_numpy_dtype(column.dtype), len(column), [known, memory])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -75,7 +76,12 @@ NO_MEMORY = "not enough memory; use fewer columns or rows, or a machine with mor
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports errors in one line."""
+    """A parser that reports errors in one line, and takes ``-999,unknown`` for the value of an option."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # argparse tells negative numbers from options by this, and the options here all start with a letter.
+        self._negative_number_matcher = re.compile(r"-[^-a-zA-Z]")
 
     def error(self, message: str) -> NoReturn:
         """Raise with the message and a pointer to --help."""
@@ -146,9 +152,9 @@ def _main(argv: Sequence[str] | None) -> int:
 
 def _run(top: Parser, options: argparse.Namespace) -> int:
     if options.version:
-        from importlib.metadata import version
+        from sepc.plain_values import version_of
 
-        sys.stdout.write(f"sepc {version('sepc')}\n")
+        sys.stdout.write(f"sepc {version_of('sepc')}\n")
         return 0
     if options.command is None:
         top.error(f"give a command: {', '.join(COMMANDS)}")

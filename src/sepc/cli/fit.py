@@ -19,7 +19,7 @@ from sepc.cli.fitting import (
 )
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
 from sepc.cli.matters_most import matters_most
-from sepc.cli.messages import say
+from sepc.cli.messages import complain, say
 from sepc.cli.model_columns import taken_as
 from sepc.cli.parquet_fit import plan_of
 from sepc.cli.result_files import check_writable
@@ -51,6 +51,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Fit from the file if it is large and this is possible, else from memory."""
+    from sepc.columns.kinds import read_columns
+    from sepc.looking.leakage import leakage_findings
+
     with open_table(source_from(options)) as table:
         reader = found_rows(table, options, options.by)
         plan = plan_of(reader, options)
@@ -63,9 +66,12 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
         rows, pairs = with_merged_labels(rows)
         merges = {"merged_labels": [list(pair) for pair in pairs]}
     training, held_out = split(rows, options)
+    for finding in leakage_findings(*read_columns(training.X, (), ()), training.y):
+        complain(f"warning: {finding}")
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
     names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)
     facts = _facts_of(estimator, names, n_rows, training.n_dropped, held_out)
+    facts["why_dropped"] = "with empty cells" if options.missing == "drop" else "without a label"
     if held_out is not None:
         facts["held_out"]["which"] = split_words(options)
         facts["held_out"]["last"] = bool(options.test_last)
@@ -135,19 +141,21 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
-    from sepc.views.recall import recalls, warnings_of
+    from sepc.views.recall import missed, recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
     groups = getattr(estimator, "groups_", None)
     keys = None if groups is None else groups.of(rows.X, None)
     found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
+    by_label = getattr(estimator, "errors_by_label_", None)
+    not_found = missed(found, None if by_label is None else by_label.max_risk)
     return {
         "by_class": [
             {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
         ],
         "alarms": list(alarms(checks_of(estimator, decisions, rows.y, right, keys))),
-        "warnings": list(warnings_of(found, "--class-weight balanced")),
+        "warnings": list(warnings_of(not_found, "--class-weight balanced")),
         "rows": len(rows.y),
         "right": float(right.mean()),
         "accepted": float(accepted.mean()),
@@ -158,7 +166,9 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
 def _summary_of(facts: dict[str, Any]) -> str:
     """The facts in a few lines of text."""
     labels = ", ".join(f"{cls['label']} ({cls['rows']:,})" for cls in facts["classes"])
-    dropped = f" ({counted(facts['rows_dropped'], 'row')} with empty cells left out)" if facts["rows_dropped"] else ""
+    dropped = (
+        f" ({counted(facts['rows_dropped'], 'row')} {facts['why_dropped']} left out)" if facts["rows_dropped"] else ""
+    )
     head = f"{counted(facts['rows'], 'row')}{dropped}; labels: {labels}"
     merged = merged_words(facts["merged_labels"]) if "merged_labels" in facts else ""
     lines = [merged, head, facts["taken_as"], facts["read"], f"{facts['estimator']}: {_size_words(facts)}"]
@@ -183,7 +193,7 @@ def _held_out_lines(figures: dict[str, Any]) -> list[str]:
     accepted += "" if right is None else f", of these {percent(right)} right"
     which = f" ({figures['which']})" if figures["last"] else ""
     lines = [f"On {counted(figures['rows'], 'row')} held out{which}: {percent(figures['right'])} right; {accepted}."]
-    if any(own["rare"] for own in figures["by_class"]):
+    if any(own["rare"] for own in figures["by_class"]) or figures["warnings"]:
         each = [f"{own['found']:,} of {own['rows']:,} of {own['label']}" for own in figures["by_class"]]
         lines.append(f"Found: {listed(each, MOST_NAMES)}.")
-    return [*lines, *(f"Warning: {alarm}" for alarm in figures["alarms"]), *figures["warnings"]]
+    return [*lines, *(f"Warning: {warning}" for warning in (*figures["alarms"], *figures["warnings"]))]

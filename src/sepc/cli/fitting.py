@@ -168,11 +168,19 @@ def split_words(options: argparse.Namespace) -> str:
 
 
 def _drawn_rows(rows: LabelledRows, size: float, seed: int) -> tuple[Any, Any]:
+    """Positions of two random parts of the rows; of copies of a row, all are in one part."""
     import numpy as np
 
+    from sepc.columns.kinds import read_columns
+    from sepc.looking.copies import copies
     from sepc.statistics.splits import random_parts
 
-    return random_parts(rows.y, size, np.random.RandomState(seed))
+    random, which = np.random.RandomState(seed), copies(read_columns(rows.X, (), ()).values, rows.y)
+    if which is None:
+        return random_parts(rows.y, size, random)
+    first = np.unique(which, return_index=True)[1]
+    kept, held_out = random_parts(rows.y[first], size, random)
+    return np.flatnonzero(np.isin(which, kept)), np.flatnonzero(np.isin(which, held_out))
 
 
 def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
@@ -228,7 +236,7 @@ def warn_of_read(model: Any) -> None:
     """Print a warning about columns of text that are, or might be, read as numbers or dates."""
     from sepc.looking.columns import doubts_in_words, read_in_words
 
-    preparation = main_classifier(model).preparation_
+    preparation = main_classifier(model).encoding_
     columns = () if preparation is None else preparation.columns
     read = read_in_words(columns, "To take one as categories, give --categorical.")
     if said := [*read, *doubts_in_words(columns)]:

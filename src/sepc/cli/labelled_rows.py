@@ -12,8 +12,8 @@ from sepc.cli.memory import add_memory_argument
 from sepc.cli.messages import InputError
 from sepc.cli.option_values import names_in
 from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import is_number, source_from
-from sepc.cli.tables import Batch, ColumnType, Table, bad_cell_line, check_names, is_gap, quoted, refuse_gaps
+from sepc.cli.source import source_from
+from sepc.cli.tables import Batch, ColumnType, Table, check_names, is_gap, refuse_gaps
 from sepc.wording import shown
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
@@ -126,7 +126,7 @@ def read_rows(rows: RowReader, options: argparse.Namespace) -> LabelledRows:
     """Read the features and the labels of a table."""
     with rows.batches(options, in_memory=True) as batches:
         parts = [_part(rows, batch, options.missing) for batch in batches]
-    joined = _joined(rows, parts, as_text=options.target in options.categorical)
+    joined = _joined(rows, parts, options)
     _check_labels(rows, joined.y)
     return joined
 
@@ -144,7 +144,7 @@ def read_sample(rows: RowReader, options: argparse.Namespace, most: int) -> Samp
             while n_rows > most * step:
                 step *= 2
             parts = [part.of((part.numbers - 1) % step == 0) for part in parts] if step > 1 else parts
-    joined = _joined(rows, parts, as_text=options.target in options.categorical)
+    joined = _joined(rows, parts, options)
     return SampledRows(joined, np.concatenate([part.numbers for part in parts]), n_rows)
 
 
@@ -183,18 +183,12 @@ def beside_names(options: argparse.Namespace) -> list[str]:
 
 
 def _reading(table: Table, name: str, categorical: Sequence[str]) -> ColumnType:
-    """What a column is read as; raises if most of its cells are numbers, but not all."""
+    """What a column is read as."""
     if name in table.source.dates:
         return ColumnType.DATE
     if name in categorical:
         return ColumnType.TEXT
-    kind = table.kind_of(name)
-    if kind is ColumnType.TEXT:
-        cell = table.first_bad_cell(name)
-        if cell is not None and cell.mostly_numbers:
-            more = f", and if the column holds categories, --categorical {quoted(name)}"
-            raise InputError(bad_cell_line(table.source, name, cell, more))
-    return kind
+    return table.kind_of(name)
 
 
 def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
@@ -220,15 +214,16 @@ def _text(rows: RowReader, batch: Batch, name: str) -> Any:
     return objects(without_gaps(rows.source, as_text(batch.columns[name])).to_pylist())
 
 
-def _joined(rows: RowReader, parts: list[Part], *, as_text: bool) -> LabelledRows:
+def _joined(rows: RowReader, parts: list[Part], options: argparse.Namespace) -> LabelledRows:
     import numpy as np
 
     labels = [label for part in parts for label in part.labels]
-    plain = not as_text and {type(label) for label in labels} <= {bool, int, float}
+    plain = options.target not in options.categorical and {type(label) for label in labels} <= {bool, int, float}
     y = np.array(labels) if plain else np.array([str(label) for label in labels])
     beside = {name: np.concatenate([part.beside[name] for part in parts]) for name in rows.copied}
     columns = {
-        name: _whole(rows.table, name, [part.arrays.pop(name) for part in parts]) for name in list(parts[0].arrays)
+        name: _whole(rows.table, name, [part.arrays.pop(name) for part in parts], options)
+        for name in list(parts[0].arrays)
     }
     return LabelledRows(data_frame(columns), y, sum(part.n_dropped for part in parts), beside)
 
@@ -248,14 +243,18 @@ def _check_labels(rows: RowReader, y: Any) -> None:
         )
 
 
-def _whole(table: Table, name: str, parts: list[Any]) -> Any:
-    """A column from its parts; if its first cells did not show its type, it holds numbers if all cells are numbers."""
+def _whole(table: Table, name: str, parts: list[Any], options: argparse.Namespace) -> Any:
+    """A column from its parts; text is numbers if all of it is, and --decimal is given or its first cells are empty."""
     import numpy as np
 
+    from sepc.columns.recognition import is_gap_text
+    from sepc.columns.written import Written
+
     cells = np.concatenate(parts)
-    if table.kind_of(name) is not ColumnType.FOUND or cells.dtype.kind != "O":
+    is_open = options.decimal is not None or table.kind_of(name) is ColumnType.FOUND
+    if cells.dtype.kind != "O" or name in options.categorical or not is_open:
         return cells
-    decimal = table.source.decimal or "."
-    if not all(cell is None or is_number(cell, decimal) for cell in cells):
-        return cells
-    return np.array([np.nan if cell is None else float(cell.replace(decimal, ".")) for cell in cells])
+    decimal = options.decimal or table.source.decimal or "."
+    read = Written.number("", decimal, "," if decimal == "." else ".").read(cells)
+    is_known = np.array([cell is not None and not is_gap_text(cell) for cell in cells], dtype=bool)
+    return read if is_known.any() and not np.isnan(read[is_known]).any() else cells

@@ -50,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
     n_rows, findings = _looked_at(sample)
     n_dropped = sample.rows.n_dropped
     rows = "row of the sample" if sample.is_estimate else "row"
-    dropped = f"; {counted(n_dropped, rows, rows.replace('row', 'rows'))} left out" if n_dropped else ""
+    which = "" if options.missing == "drop" else " without a label"
+    dropped = f"; {counted(n_dropped, rows, rows.replace('row', 'rows'))}{which} left out" if n_dropped else ""
     text = "\n".join([f"{findings.title}{dropped}", *map(_paragraph, findings)])
     facts: dict[str, Any] = {
         "rows": n_rows,

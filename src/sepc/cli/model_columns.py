@@ -73,7 +73,7 @@ def taken_as(model: Any, names: Sequence[str]) -> Preparation:
     from sepc.estimators.unwrapping import category_positions
 
     kinds = {names[j]: Column(names[j], Kind.CATEGORY, "") for j in category_positions(model)}
-    own = main_classifier(model).preparation_
+    own = main_classifier(model).encoding_
     kinds |= {} if own is None else {column.name: column for column in own.columns}
     return Preparation(tuple(kinds.get(name, Column(name, Kind.NUMBER, "")) for name in names), (), ())
 
@@ -94,8 +94,8 @@ def preparations_in(model: Any) -> Iterator[Any]:
     from sepc.estimators.unwrapping import unwrap
 
     classifier = unwrap(model).classifier
-    if getattr(classifier, "preparation_", None) is not None:
-        yield classifier.preparation_
+    if getattr(classifier, "encoding_", None) is not None:
+        yield classifier.encoding_
     inner = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
     for part in [*inner, *getattr(classifier, "estimators_", {}).values()]:
         yield from preparations_in(part)

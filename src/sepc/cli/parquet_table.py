@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 
 from sepc.cli.memory import free_bytes
 from sepc.cli.messages import InputError
-from sepc.cli.source import Source, is_number
-from sepc.cli.tables import BadCell, Batch, ColumnType, batch_rows, check_width, reading_of
+from sepc.cli.source import Source
+from sepc.cli.tables import Batch, ColumnType, batch_rows, check_width, reading_of
 from sepc.wording import counted
 
 # Bytes of a column read at a time. By default Arrow holds whole row groups, and with `pre_buffer` the whole file.
@@ -60,18 +60,6 @@ class ParquetTable:
     def kind_of(self, name: str) -> ColumnType:
         """What a column holds, according to its type."""
         return reading_of(self.file.schema_arrow.field(name).type)
-
-    def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a text column that is neither missing nor a number; None for a column of another type."""
-        if name not in self.texts:
-            return None
-        for batch in self.batches([name]):
-            cells = batch.columns[name].to_pylist()
-            known = [i for i, cell in enumerate(cells) if cell is not None and cell not in self.source.gap_texts]
-            bad = [i for i in known if not is_number(cells[i])]
-            if bad:
-                return BadCell(batch.first_row + bad[0], cells[bad[0]], len(bad) < len(known) / 2)
-        return None
 
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType] | None = None) -> Iterator[Batch]:
         """The rows of some columns, in batches of at most `batch_rows` rows; `readings` are ignored."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import Scorer, scorer_for
@@ -17,9 +17,9 @@ from sepc.cli.option_values import names_in
 from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Batch, is_gap, refuse_gaps
+from sepc.cli.tables import Batch, Table, is_gap, refuse_gaps
 from sepc.io.atomic_files import replacing
-from sepc.wording import counted, percent
+from sepc.wording import MOST_NAMES, counted, listed, percent, shown
 
 # Returns the output columns of a batch, and counts of its rows.
 Decider = Callable[[Batch], tuple[dict[str, Any], dict[str, int]]]
@@ -85,14 +85,22 @@ def run(options: argparse.Namespace) -> None:
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
         rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.copy)
+        ignored = _ignored(table, {*scorer.names, *rows.copied, options.target})
         with nullcontext("-") if to_standard_output else replacing(options.output) as path:
             writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
             counts = _score(rows, _decider(rows, scorer, options), writer, options)
             writer.close()
     if not to_standard_output:
-        remarks = _remarks(estimator)
+        remarks = [*ignored, *_remarks(estimator)]
         text = "\n".join([_words(counts, options.output), *remarks])
         say(options, text, counts | {"output": options.output} | ({"remarks": remarks} if remarks else {}))
+
+
+def _ignored(table: Table, used: Collection[str]) -> list[str]:
+    """Name the columns of a table that are neither used nor copied."""
+    further = [shown(name) for name in table.names if name not in used]
+    named = f"{counted(len(further), 'column')} that the model was not fitted to: {listed(further, MOST_NAMES)}"
+    return [f"Ignored {named}"] if further else []
 
 
 def _remarks(estimator: Any) -> list[str]:
@@ -128,6 +136,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
     import numpy as np
 
     from sepc.cli.decision_files import arrow_columns, columns_of
+    from sepc.columns.preparation import UNREAD
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)
 
@@ -139,7 +148,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
         decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
-        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
+        found = columns_of(decisions)
+        columns = arrow_columns(found | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in rows.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
@@ -147,6 +157,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
+        if n_unread := sum(UNREAD in note for note in cast(Sequence[str], found.get("notes", ()))):
+            counts["unread"] = n_unread
         if rows.target is not None:
             counts |= _compared(decisions.label, accepted, rows.labels(batch), complete)
         return kept | columns, counts
@@ -180,6 +192,8 @@ def _words(counts: Counter[str], output: str) -> str:
     n, left = counts["rows"], counts["left_undecided"]
     text = f"{counted(n, 'row')}, {counts['accepted']:,} accepted ({percent(counts['accepted'] / max(n, 1))})"
     text += f", {left:,} left undecided" if left else ""
+    if unread := counts["unread"]:
+        text += f"\n{counted(unread, 'row has', 'rows have')} cells that cannot be read; the column notes names them"
     if "labelled" in counts:
         text += f"\nRight: {_share(counts, 'right', 'labelled')}"
         text += f"; {_share(counts, 'accepted_right', 'accepted_labelled')} accepted"

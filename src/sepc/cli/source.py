@@ -26,11 +26,6 @@ FORMATS = {
     **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
 }
 PACKED = (".gz", ".zst")
-# Texts that mean a missing value in every table, as spreadsheets, R, pandas and databases write them; --na adds others.
-GAP_TEXTS = frozenset(
-    ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "Null", "null", "None", "<NA>"]
-    + ["#N/A", "#N/A N/A", "#NA", "#VALUE!", "#DIV/0!", "#REF!", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
-)
 # Raised by a damaged archive.
 DAMAGED = (OSError, EOFError, zlib.error)
 # Bytes read at a time; the first block shows how CSV is written.
@@ -64,11 +59,6 @@ class Source:
     sheet: str | None = None
     na: tuple[str, ...] = ()
     dates: Mapping[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def gap_texts(self) -> frozenset[str]:
-        """Texts that mean a missing value."""
-        return GAP_TEXTS | set(self.na)
 
     @cached_property
     def gap_numbers(self) -> tuple[float, ...]:
@@ -127,21 +117,19 @@ def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def is_number(text: str, decimal: str = ".") -> bool:
+def is_number(text: str) -> bool:
     """Whether a text can be read as a number.
 
     Examples
     --------
-    >>> is_number("3.14"), is_number("3,14"), is_number("3,14", ","), is_number("1_000")
-    (True, False, True, False)
+    >>> is_number("3.14"), is_number("3,14"), is_number("1_000")
+    (True, False, False)
     """
-    if "_" in text or (decimal != "." and "." in text):
-        return False
     try:
-        float(text.replace(decimal, "."))
+        float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text
 
 
 def add_table_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, what: str = "") -> None:
@@ -178,7 +166,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         type=names_in,
         default=[],
         metavar="A,B",
-        help="more cells that mean a missing value, such as -999; empty, NA, N/A, NaN, NULL, None and ? always do",
+        help="cells that mean a missing value in any column, such as -999, besides empty ones; in numbers and dates, "
+        "NA, ?, -, unknown and the like always do",
     )
     table.add_argument(
         "--date",

@@ -51,15 +51,6 @@ def reading_of(kind: Any) -> ColumnType:
     return ColumnType.DATE if types.is_date(kind) or types.is_timestamp(kind) else ColumnType.TEXT
 
 
-@dataclass(frozen=True)
-class BadCell:
-    """A cell that is not a number; `mostly_numbers` tells whether most of the others in its column are."""
-
-    row: int | None
-    value: str
-    mostly_numbers: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows of a table.
@@ -108,11 +99,8 @@ class Table(Protocol):
     def kind_of(self, name: str) -> ColumnType:
         """What a column holds, judging by its type or its first rows; FOUND if the first cells are all empty."""
 
-    def first_bad_cell(self, name: str) -> BadCell | None:
-        """The first cell of a column that is neither missing nor a number."""
-
     def batches(self, wanted: Sequence[str], readings: Mapping[str, ColumnType]) -> Iterator[Batch]:
-        """The rows of some columns; CSV is parsed according to `readings`, anything else according to its type."""
+        """The rows of some columns; cells of CSV that `readings` has are text, anything else is as typed."""
 
 
 def batch_rows(n_columns: int) -> int:
@@ -151,13 +139,11 @@ def _missing_column(table: Table, name: str) -> str:
     return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean([name], table.names)}"
 
 
-def bad_cell_line(source: Source, name: str, cell: BadCell, more: str = "") -> str:
-    """An error message for a cell that is not a number; `more` is added to the advice."""
-    where = f"row {cell.row:,}, " if cell.row is not None else ""
-    value = cell.value[:80]
-    missing = f"if it means a missing value, give --na {quoted(value)}{more}"
-    advice = "give --decimal ," if _has_decimal_comma(value) else missing
-    return f"{source.name}, {where}column {name!r}: {value!r} is not a number; {advice}."
+def bad_cell_line(source: Source, name: str, row: int, cell: str) -> str:
+    """An error message for a cell that is not a number."""
+    missing = f"if it means a missing value, give --na {quoted(cell[:80])}"
+    advice = "give --decimal ," if _has_decimal_comma(cell) else missing
+    return f"{source.name}, row {row:,}, column {name!r}: {cell[:80]!r} is not a number; {advice}."
 
 
 def _has_decimal_comma(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -58,8 +59,10 @@ class Categories:
 
     def codes_of(self, given: NDArray[Any]) -> IntArray:
         """The position of each value among the categories; their number for one not seen in training."""
-        unseen = len(self.values)
-        return np.array([self._codes.get(value, unseen) for value in map(category, given)], dtype=np.int64)
+        codes, unseen = self._codes, len(self.values)
+        # Most are text; calling `category` on each of these would dominate the run time.
+        values = (value if type(value) is str else category(value) for value in given)
+        return np.array([codes.get(value, unseen) for value in values], dtype=np.int64)
 
     @property
     def known(self) -> tuple[FloatArray, IntArray]:
@@ -84,7 +87,8 @@ def category(value: Any) -> Any:
     (3, '2024-03-01', '1:30:00')
     """
     value = plain(value)
-    if isinstance(value, float):
+    if isinstance(value, float | Decimal):
+        value = float(value)
         return None if value != value else int(value) if value.is_integer() and abs(value) < MOST_WHOLE else value
     return str(value).removesuffix(" 00:00:00") if isinstance(value, date | timedelta) else value
 

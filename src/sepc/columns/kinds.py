@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -10,11 +12,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray
+from sepc._typing import BoolArray, FloatArray
 from sepc.columns.non_features import NonFeature, distinct_of, guess_from_large_numbers, guess_non_feature
-from sepc.columns.recognition import ONE_WAY, READABLE, Doubt, is_gap_text, recognise
-from sepc.columns.table import column_names, column_of, exact_column_of, has_large, is_categorical
-from sepc.columns.written import What, Written
+from sepc.columns.recognition import (
+    MIXED_ZONES,
+    ONE_WAY,
+    READABLE,
+    WHICH_DECIMAL,
+    Doubt,
+    decimal_shown,
+    is_gap_text,
+    recognise,
+    sole_notation,
+)
+from sepc.columns.table import (
+    NUMBERS,
+    cells_of,
+    column_names,
+    column_of,
+    exact_column_of,
+    has_large,
+    is_categorical,
+    refuse_repeated,
+    zones_of,
+)
+from sepc.columns.written import NEEDED, What, Written
 from sepc.plain_values import plain
 from sepc.records import given, part, record, text
 from sepc.wording import MOST_NAMES, counted, listed, shown
@@ -23,6 +45,12 @@ from sepc.wording import MOST_NAMES, counted, listed, shown
 MOST_OTHERS = 0.05
 # The most unreadable texts to name.
 MOST_UNREAD = 2
+# With so many different numbers, in most rows, other texts are worth a question.
+FEWEST_NUMBERS = 20
+OTHER_TEXTS = "Correct the other cells, or name it in categorical_features (--categorical) if it holds categories"
+# Of at least so many fractions in a column, the share with three decimals from which their point may mark thousands.
+FEWEST_FRACTIONS, THREE_DECIMALS = 3, 0.5
+READ_AGAIN = "If so, read the table with decimal=',' and thousands='.' (pandas.read_csv), or the file with the command"
 
 
 class Kind(StrEnum):
@@ -52,6 +80,8 @@ class Column:
         What its values look like, with an example, if worth reporting.
     doubt : str
         What to do about its type, if that is in doubt; otherwise empty.
+    zone : str
+        For dates, "UTC" if times had a time zone, from which they are converted; else empty.
     """
 
     name: str = text()
@@ -60,6 +90,7 @@ class Column:
     written: Written | None = part(Written, default=None)
     seen: str = given(default="")
     doubt: str = given(default="")
+    zone: str = text("", "UTC", default="")
 
     def flaw(self) -> str | None:
         """What is wrong with the notation, if anything."""
@@ -69,8 +100,32 @@ class Column:
         return None if is_right else "is written in a way that does not match its type"
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the column; numbers and dates written as text are converted."""
-        return values if self.written is None else self.written.read(values)
+        """The values of the column; numbers and dates written as text are converted.
+
+        Raises
+        ------
+        ValueError
+            If the column held numbers or dates in training, and now holds something else.
+        """
+        if self.kind not in (Kind.NUMBER, Kind.DATE):
+            return values
+        what, kind = (What.DATE, "M") if self.kind is Kind.DATE else (What.NUMBER, "f")
+        if values.dtype.kind == kind:
+            return values
+        if values.dtype.kind == "f" and np.isnan(values).all():
+            # A column of missing values only has no type.
+            return np.full(len(values), np.datetime64("NaT", "us"))
+        found: Written | Doubt = self.written or sole_notation(_known_texts(values), what)
+        if isinstance(found, Doubt):
+            odd = [found.seen]
+        else:
+            read = found.read(values)
+            known = read if read.dtype.kind != kind else _unread(values, read) if self.written is None else []
+            odd = [shown(plain(value)) for value in known if not _is_gap_cell(value)]
+        if odd:
+            held = f"Column {shown(self.name)} held {what}s in training, but now holds {odd[0]}"
+            raise ValueError(f"{held}. Correct it, or give None if the value is missing.")
+        return read
 
     @property
     def is_plain(self) -> bool:
@@ -109,10 +164,51 @@ def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], s
         If `categorical` or `force` names a column that `X` does not have.
     """
     names = column_names(X)
+    refuse_repeated(names)
     unknown = [name for name in (*categorical, *force) if name not in names]
     if unknown:
         raise ValueError(f"There is no column {shown(unknown[0])}; there are {listed(map(shown, names), MOST_NAMES)}.")
-    return _features([_column(X, name, name in categorical, name in force, share) for name in names])
+    found = {name: _column(X, name, name in categorical, name in force, share) for name in names}
+
+    def read_again(name: Any, decimal: str) -> tuple[Column, NDArray[Any]]:
+        return column_from(str(name), column_of(X, name), name in force, share, decimal)
+
+    return _features(list((found | _settled(found, lambda name: column_of(X, name), read_again)).values()))
+
+
+def _may_be_thousands(numbers: FloatArray) -> bool:
+    """Whether the point in numbers such as 42.328 may mark thousands: all are at least 1, with up to three decimals."""
+    known = np.abs(numbers[np.isfinite(numbers)])
+    fractions = known[known != np.round(known)]
+    if len(fractions) < FEWEST_FRACTIONS or fractions.min() < 1.0 or known.max() >= 1000.0:
+        return False
+    is_whole = np.abs(fractions - np.round(fractions, 3)) < 1e-9
+    has_three = np.abs(fractions - np.round(fractions, 2)) > 1e-6
+    return bool(is_whole.all() and has_three.mean() >= THREE_DECIMALS)
+
+
+def _settled(
+    found: Mapping[Any, tuple[Column, NDArray[Any]]],
+    cells: Callable[[Any], NDArray[Any]],
+    read_again: Callable[[Any, str], tuple[Column, NDArray[Any]]],
+) -> dict[Any, tuple[Column, NDArray[Any]]]:
+    """Columns whose numbers can be read in two ways, read as the other columns are, if all of these are alike."""
+    shown_by: dict[str, Any] = {}
+    for name, (column, _) in found.items():
+        if column.written is not None and column.written.thousands:
+            texts = [text for text in distinct_of(cells(name).tolist()) if isinstance(text, str)]
+            if decimal := decimal_shown(texts, column.written):
+                shown_by.setdefault(decimal, name)
+    if len(shown_by) != 1:
+        return {}
+    ((decimal, example),) = shown_by.items()
+    settled = {name: read_again(name, decimal) for name, (column, _) in found.items() if column.doubt == WHICH_DECIMAL}
+    for name, (column, values) in found.items() if decimal == "," else ():
+        if column.is_plain and not column.doubt and _may_be_thousands(values):
+            number = values[np.flatnonzero(np.isfinite(values) & (values != np.round(values)))[0]]
+            seen = f"numbers such as {number:g}, but decimal commas in {shown(example)}: the point may mark thousands"
+            settled[name] = replace(column, seen=seen, doubt=READ_AGAIN), values
+    return settled
 
 
 def read_arrays(arrays: Mapping[str, NDArray[Any]], share: float = 1.0) -> ReadColumns:
@@ -137,11 +233,26 @@ def _column(X: Any, name: Any, is_category: bool, is_kept: bool, share: float) -
     if beyond.seen:
         kind = Kind.LEFT_OUT if beyond.why else Kind.NUMBER
         return Column(str(name), kind, beyond.why, None, beyond.seen, beyond.doubt), values
-    return column_from(str(name), values, is_kept, share)
+    column, read = column_from(str(name), values, is_kept, share)
+    return (_with_zone(column, X, name, read), read) if column.kind is Kind.DATE else (column, read)
+
+
+def _with_zone(column: Column, X: Any, name: Any, read: NDArray[Any]) -> Column:
+    """The column with the time zone of its times; in doubt if only some of them have one."""
+    zoned, known = zones_of(X, name), ~np.isnat(read)
+    if not zoned[known].any():
+        return column
+    column = replace(column, zone="UTC")
+    if zoned[known].all() or column.doubt:
+        return column
+    own = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
+    first, other = (shown(str(own[int(np.flatnonzero(known & which)[0])])) for which in (zoned, ~zoned))
+    seen = f"times with a time zone such as {first} and without one such as {other}, which are taken as UTC"
+    return replace(column, seen=seen, doubt=MIXED_ZONES)
 
 
 def column_from(
-    name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0
+    name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0, decimal: str = ""
 ) -> tuple[Column, NDArray[Any]]:
     """What a column is, unless it is declared categorical, and its values as read.
 
@@ -154,24 +265,26 @@ def column_from(
         Whether to use it as a feature in any case.
     share : float
         The share of all rows that `values` holds.
+    decimal : str
+        The decimal separator that other columns show; empty if they show none.
     """
-    found = _written(values)
+    found = _written(values, decimal)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
     if written is not None and _are_too_many(unread := _unread(values, read), len(values)):
         # A few distinct texts may fill many rows, so unreadable rows are limited too.
-        found, written, read = Doubt(_reading(values, read, unread), ONE_WAY), None, values
+        found, written, read = Doubt(_reading(values, read, unread, written), ONE_WAY), None, values
     seems = NonFeature() if is_kept else guess_non_feature(read, share)
     seen, doubt = (found.seen, found.advice) if isinstance(found, Doubt) else (seems.seen, seems.doubt)
     if seems.why:
         return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt), read
     kind = {"O": Kind.CATEGORY, "M": Kind.DATE}.get(read.dtype.kind, Kind.NUMBER)
     if written is not None and not seen:
-        seen = _reading(values, read, _unread(values, read))
+        seen = _reading(values, read, _unread(values, read), written)
     return Column(name, kind, "", written, seen, doubt), read
 
 
-def _written(values: NDArray[Any]) -> Written | Doubt | None:
+def _written(values: NDArray[Any], decimal: str) -> Written | Doubt | None:
     """The notation of a column of numbers or dates, a `Doubt` about it, or None."""
     if values.dtype.kind == "m":
         return Written.duration()
@@ -181,12 +294,34 @@ def _written(values: NDArray[Any]) -> Written | Doubt | None:
     texts = [value for value in distinct if isinstance(value, str)]
     others = [value for value in distinct if value is not None and not isinstance(value, str)]
     if len(others) <= MOST_OTHERS * len(texts):
-        return recognise(texts)
-    if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in others):
+        return recognise(texts, decimal) or _mostly_numbers(values)
+    if all(isinstance(value, NUMBERS) and not isinstance(value, bool) for value in others):
         # Numbers with some text cells, such as "-" for a missing value.
-        return Written.number() if all(map(is_gap_text, texts)) else recognise([*texts, *map(str, others)])
+        return Written.number() if all(map(is_gap_text, texts)) else recognise([*texts, *map(str, others)], decimal)
     are_dates = all(isinstance(value, date) for value in others) and all(map(is_gap_text, texts))
     return Written.date() if are_dates else None
+
+
+def _mostly_numbers(values: NDArray[Any]) -> Doubt | None:
+    """A doubt about a column of text in which most cells are plain numbers."""
+    times = Counter(value for value in values.tolist() if isinstance(value, str))
+    numbers = [text for text in times if Written.number().value(text) is not None]
+    others = [text for text in times.keys() - set(numbers) if not is_gap_text(text)]
+    n_numbers, n_others = (sum(times[text] for text in some) for some in (numbers, others))
+    if len(numbers) < FEWEST_NUMBERS or not 0 < n_others < n_numbers:
+        return None
+    example = shown(max(others, key=lambda text: (times[text], text)))
+    return Doubt(f"{n_numbers:,} cells are numbers, and {n_others:,} others such as {example} are not", OTHER_TEXTS)
+
+
+def _known_texts(values: NDArray[Any]) -> list[str]:
+    """The distinct texts of a column, without those that mean a missing value."""
+    texts = distinct_of(values.tolist()) if values.dtype.kind == "O" else []
+    return [text for text in texts if isinstance(text, str) and not is_gap_text(text)]
+
+
+def _is_gap_cell(value: Any) -> bool:
+    return isinstance(value, str) and is_gap_text(value)
 
 
 def _is_gap(read: NDArray[Any]) -> BoolArray:
@@ -202,11 +337,10 @@ def _unread(values: NDArray[Any], read: NDArray[Any]) -> list[Any]:
 
 def _are_too_many(unread: list[Any], n_rows: int) -> bool:
     """Whether too many cells could not be read, not counting texts that stand for a missing value."""
-    n_texts = sum(not (isinstance(value, str) and is_gap_text(value)) for value in unread)
-    return n_texts > (1.0 - READABLE) * n_rows
+    return sum(not _is_gap_cell(value) for value in unread) > (1.0 - READABLE) * n_rows
 
 
-def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any]) -> str:
+def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any], written: Written) -> str:
     """What a text was read as, and what could not be read, in words."""
     is_gap = _is_gap(read)
     if values.dtype.kind == "m":
@@ -214,10 +348,15 @@ def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any]) -> str
         return f"{plain(values[first])} is {_in_words(read[first])}"
     first = next((i for i in np.flatnonzero(~is_gap).tolist() if isinstance(values[i], str)), -1)
     example = f"{shown(values[first])} is {_in_words(read[first])}" if first >= 0 else "most cells are not text"
-    if not unread:
-        return example
-    named = listed(map(shown, distinct_of(unread)), MOST_UNREAD)
-    return f"{example}; {named} in {counted(len(unread), 'row')} cannot be read"
+    parts = [example]
+    for said, is_gap_text_wanted in (("counts as missing", True), ("cannot be read, and counts as missing", False)):
+        some = [value for value in unread if _is_gap_cell(value) is is_gap_text_wanted]
+        if some:
+            verb = said if len(set(map(str, some))) == 1 else said.replace("counts", "count")
+            parts.append(f"{listed(map(shown, distinct_of(some)), MOST_UNREAD)} in {counted(len(some), 'row')} {verb}")
+    if written.unit == NEEDED and (bare := [value for value in values.tolist() if isinstance(value, NUMBERS)]):
+        parts.append(f"{plain(bare[0])} in {counted(len(bare), 'row')} is taken as {plain(bare[0])} {NEEDED}")
+    return "; ".join(parts)
 
 
 def _in_words(value: Any) -> str:

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray, IntArray
-from sepc.columns.table import NUMBER_KINDS
-from sepc.wording import MOST_NAMES, listed, shown
-
-# dtype kinds that NumPy would convert to numbers although they are not.
-DATE_KINDS = "mM"
+from sepc._typing import FloatArray
+from sepc.columns.kinds import Column, Kind
+from sepc.columns.table import NUMBER_KINDS, column_names, column_of, is_table
 
 DOUBLE = np.dtype(np.float64)
 
@@ -60,42 +57,25 @@ def _is_finite(rows: FloatArray) -> bool:
         return bool(np.isfinite(rows.sum()))
 
 
-def refuse_text(X: Any, who: str) -> None:
-    """Raise if a DataFrame has non-numeric columns, for a model fitted to numbers."""
-    text = [str(name) for name in getattr(X, "columns", ()) if not _holds_numbers(X[name])]
-    if text:
-        held = f"column{'s' if len(text) > 1 else ''} {listed(map(shown, text), MOST_NAMES)}"
-        raise ValueError(
-            f"{who} was fitted to numbers, but {held} now hold{'' if len(text) > 1 else 's'} something else."
-        )
+def numbers_of_table(X: Any) -> Any:
+    """The rows of a table of numbers, some of which may be text, as an array; anything else unchanged.
 
-
-def has_numbers(X: Any) -> bool:
-    """Whether a DataFrame has numeric columns."""
-    return any(_holds_numbers(X[name]) for name in X.columns)
-
-
-def number_columns(X: Any, who: str) -> Any:
-    """The numeric columns of a DataFrame, as a DataFrame of the same type; arrays are returned unchanged."""
-    if not hasattr(X, "columns"):
+    Raises
+    ------
+    ValueError
+        If a column holds something else, naming the first such cell.
+    """
+    kinds = list(getattr(X, "dtypes", [None]))
+    if not is_table(X) or all(isinstance(kind, np.dtype) and kind.kind in NUMBER_KINDS for kind in kinds):
         return X
-    numbers = [name for name in X.columns if _holds_numbers(X[name])]
-    if not numbers:
-        raise ValueError(f"{who} found no numeric column; give it a transformer that encodes the others.")
-    return X[numbers]
+    return np.column_stack([Column(str(name), Kind.NUMBER, "").read(column_of(X, name)) for name in column_names(X)])
 
 
-def complete_rows(X: Any) -> IntArray:
-    """Positions of the rows without missing values."""
-    return np.flatnonzero(~np.isnan(np.asarray(X, dtype=np.float64)).any(axis=1))
-
-
-def _holds_numbers(column: Any) -> bool:
-    kind = getattr(column.dtype, "kind", "?")
-    if kind in NUMBER_KINDS or kind in DATE_KINDS:
-        return kind in NUMBER_KINDS
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
+def number_columns(X: Any) -> tuple[FloatArray, list[Any]]:
+    """The numeric columns of a table or an array as doubles, NaN where they are missing, and their names."""
+    if not is_table(X):
+        rows = np.array(X, dtype=np.float64)
+        return rows, [f"x{j}" for j in range(rows.shape[1])]
+    columns = {name: column_of(X, name) for name in column_names(X)}
+    numbers = {name: values for name, values in columns.items() if values.dtype.kind == "f"}
+    return np.column_stack([*numbers.values(), np.empty((len(X), 0))]), list(numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import Categories, category, fit_categories, folds_of, known_categories
 from sepc.columns.kinds import Column, Kind
-from sepc.columns.table import column_names, column_of, exact_column_of
+from sepc.columns.recognition import is_gap_text
+from sepc.columns.table import column_names, column_of, exact_column_of, zones_of
+from sepc.columns.written import NEEDED
 from sepc.model.training_summary import FeatureDisplay, FeatureKind
 from sepc.records import parts, record, texts
 from sepc.wording import MOST_NAMES, counted, listed, name_of, shown, visible
 
 DAY = np.timedelta64(1, "D")
 DAYS_A_YEAR = 365.2425
-# Part of the names of features derived from a date.
-SEASON = ", time of year "
+# How the remark on a cell that cannot be read ends.
+UNREAD = ", and counts as missing."
 
 
 @record
@@ -52,6 +54,11 @@ class Preparation:
         if list(self.seasons) != [column.name for column in self._of_kind(Kind.DATE) if column.name in self.seasons]:
             return "has a time of year for a column without dates"
         return None
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Preparation:
+        """The preparation of columns that are numbers and used unchanged."""
+        return cls(tuple(Column(name, Kind.NUMBER, "") for name in names), (), ())
 
     @classmethod
     def fit(
@@ -124,7 +131,7 @@ class Preparation:
 
     def notes_on(self, X: Any, rows: FloatArray) -> NDArray[Any]:
         """For each row, unreadable values and categories not seen in training, in words; empty for most."""
-        notes = self._unread(X, rows)
+        notes = self._assumptions(X, rows)
         codes = rows[:, len(self.feature_names) :]
         n_known = [len(self.categories[column.name].values) for column in self._of_kind(Kind.CATEGORY)]
         unseen = codes == n_known
@@ -149,20 +156,15 @@ class Preparation:
                 empty[unseen, q] = [category(given[i]) is None for i in unseen]
         return empty
 
-    def _unread(self, X: Any, rows: FloatArray) -> NDArray[Any]:
-        """For each row, the texts that cannot be read as the number or date that their column holds."""
-        notes = np.full(len(rows), "", dtype=object)
+    def _assumptions(self, X: Any, rows: FloatArray) -> NDArray[Any]:
+        """For each row, what was assumed of its cells, in words."""
+        notes: NDArray[Any] = np.full(len(rows), "", dtype=object)
         origins = [origin for origin, _ in self.features]
         by_name = {str(name): name for name in column_names(X)}
         for column in self.columns:
-            if column.written is None:
-                continue
-            is_gap = np.isnan(rows[:, origins.index(column.name)])
-            given = column_of(X, by_name[column.name]) if is_gap.any() else np.empty(0)
-            for i in np.flatnonzero(is_gap) if given.dtype.kind == "O" else ():
-                if given[i] is not None:
-                    no_such = f"{shown(given[i])} cannot be read as a {column.written.what}, so it counts as missing"
-                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {no_such}."
+            if column.written is not None or column.kind is Kind.DATE:
+                for i, note in _assumed(column, X, by_name[column.name], rows[:, origins.index(column.name)]):
+                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {note}"
         return notes
 
     def summary(self) -> str:
@@ -184,7 +186,7 @@ class Preparation:
             k = self.categories[column.name].encodings.shape[1]
             return [column.name, *(f"{column.name} ({i})" for i in range(2, k + 1))]
         if column.kind is Kind.DATE and column.name in self.seasons:
-            return [column.name, *(f"{column.name}{SEASON}({wave})" for wave in ("sine", "cosine"))]
+            return [column.name, *(f"{column.name}, time of year ({wave})" for wave in ("sine", "cosine"))]
         return [column.name]
 
     def _rows(self, used: list[tuple[Column, NDArray[Any]]], encoded: Mapping[str, FloatArray]) -> FloatArray:
@@ -197,15 +199,10 @@ class Preparation:
             elif column.kind is Kind.DATE:
                 features.append(self._date(column.name, values))
             else:
-                features.append(_numbers(column.name, values)[:, None])
+                features.append(values[:, None])
         return np.column_stack([*features, *codes])
 
     def _date(self, name: str, values: NDArray[Any]) -> FloatArray:
-        if values.dtype.kind == "f" and np.isnan(values).all():
-            # A column of missing values only has no type.
-            values = np.full(len(values), np.datetime64("NaT", "us"))
-        if values.dtype.kind != "M":
-            raise ValueError(f"Column {shown(name)} held dates in training, but now holds something else.")
         days = np.where(np.isnat(values), np.nan, (values - np.datetime64(0, "us")) / DAY)
         if name not in self.seasons:
             return np.asarray(days[:, None])
@@ -227,11 +224,23 @@ def _read(column: Column, X: Any, name: Any) -> NDArray[Any]:
     return exact_column_of(X, name) if column.kind is Kind.CATEGORY else column.read(column_of(X, name))
 
 
-def _numbers(name: str, values: NDArray[Any]) -> FloatArray:
-    if values.dtype.kind != "f":
-        odd = next(value for value in values if not isinstance(value, int | float | None))
-        raise ValueError(f"Column {shown(name)} held numbers in training, but now holds {shown(odd)}.")
-    return values
+def _assumed(column: Column, X: Any, name: Any, numbers: FloatArray) -> Iterator[tuple[int, str]]:
+    """What was assumed of cells of a column, given as read: their rows, and a remark without the name of the column."""
+    written, gone = column.written, np.isnan(numbers)
+    may_be_share = (np.abs(numbers) <= 1.0) & (numbers != 0.0) if written and written.unit == NEEDED else ~gone & gone
+    if written is not None and (gone.any() or may_be_share.any()):
+        given = column_of(X, name)
+        for i in np.flatnonzero(gone) if given.dtype.kind == "O" else ():
+            if given[i] is not None and not (isinstance(given[i], str) and is_gap_text(given[i])):
+                yield int(i), f"{shown(given[i])} cannot be read as a {written.what}{UNREAD}"
+        for i in np.flatnonzero(may_be_share):
+            if not isinstance(given[i], str):
+                yield int(i), f"{numbers[i]:g} has no {NEEDED}, and is taken as {numbers[i]:g} {NEEDED}."
+    if column.kind is Kind.DATE:
+        taken = "is taken as UTC: it has no time zone, as times in training."
+        converted = "is converted to UTC: it has a time zone, unlike times in training."
+        for i in np.flatnonzero(~gone & (zones_of(X, name) != bool(column.zone))):
+            yield int(i), taken if column.zone else converted
 
 
 def _spans_a_year(values: NDArray[Any]) -> bool:
@@ -243,11 +252,6 @@ def left_out_in_words(columns: Collection[Column]) -> str:
     """The columns that are left out, and what they appear to be."""
     named = [f"{shown(column.name)} ({column.why})" for column in columns if column.kind is Kind.LEFT_OUT]
     return listed(named, MOST_NAMES)
-
-
-def origin_of(feature: str) -> str:
-    """The date that a time of year is derived from; any other feature itself."""
-    return feature.split(SEASON)[0]
 
 
 def feature_displays(preparation: Preparation) -> tuple[FeatureDisplay, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sepc.columns.number_texts import BRACKETS, NumberText, number_text, value_of
-from sepc.columns.time_texts import DurationText, Order, date_of, duration_of
-from sepc.columns.written import NEEDED, Written
+from sepc.columns.time_texts import ORDERS, DurationText, Order, date_of, duration_of
+from sepc.columns.written import NEEDED, What, Written
 from sepc.wording import listed, shown
 
 # The least share of distinct texts that must be readable.
@@ -31,14 +32,28 @@ COMMON_UNIT = 0.05
 MOST_UNITS = 3
 
 ONE_WAY = "Write them in one way"
+WHICH_DECIMAL = (
+    "Convert the column to numbers, or say which sign marks decimals (decimal= in pandas.read_csv, --decimal)"
+)
+MIXED_ZONES = "Give all times a zone, or none"
 
 # A year of four digits, which a version such as 1.10.11 does not have.
 FULL_YEAR = re.compile(r"\d{4}")
 # Two consecutive years such as 2011-12, which are not a month.
 TWO_YEARS = re.compile(r"\d\d(\d\d)[-/](\d\d)")
 
-# Texts that stand for a missing value; they are ignored when a notation is recognised.
-GAPS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "na", "nan", "none", "null", "unknown", "missing"})
+# Texts that mean a missing value among numbers, dates and durations, in small letters: signs, words and
+# abbreviations of several languages, and what spreadsheets, databases, R and pandas write.
+GAPS = frozenset(
+    ["", "-", "--", "---", "\u2013", "\u2014", "?", "??", ".", "..", "...", "n/a", "n.a.", "n. a.", "na", "n/d", "n.d."]
+    + ["nan", "-nan", "<na>", "nat", "none", "null", "(null)", "nil", "\\n", "unknown", "unk", "unk.", "missing"]
+    + ["not available", "not applicable", "not known", "no data", "(blank)", "k.a.", "k. a.", "k.a", "keine angabe"]
+    + ["unbekannt", "nicht bekannt", "fehlt", "fehlend", "inconnu", "s/d", "s.d.", "desconocido", "sconosciuto"]
+    + ["#n/a", "#n/a n/a", "#na", "#value!", "#div/0!", "#ref!", "#null!", "#num!", "#name?"]
+    + ["1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"]
+)
+# A whole number that is no code: it has no zero in front.
+WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d*)")
 
 
 class Doubt(NamedTuple):
@@ -48,13 +63,18 @@ class Doubt(NamedTuple):
     advice: str
 
 
-def recognise(texts: Sequence[str]) -> Written | Doubt | None:
+def recognise(texts: Sequence[str], decimal: str = "") -> Written | Doubt | None:
     """The notation of a column of numbers, dates or durations, or a `Doubt` about it; None if it is just text.
+
+    Whole numbers beside a text that means a missing value are numbers, even if they are few or of the same length: a
+    reader of files gives them as text because of that one text.
 
     Parameters
     ----------
     texts : sequence of str
         The distinct texts of the column.
+    decimal : str
+        The decimal separator that other columns show, which settles what ``1,234`` means; empty if they show none.
 
     Examples
     --------
@@ -66,10 +86,13 @@ def recognise(texts: Sequence[str]) -> Written | Doubt | None:
     if len(texts) > MOST_TEXTS:
         texts = sorted(texts)[:: -(-len(texts) // MOST_TEXTS)]
     known = [text for text in texts if not is_gap_text(text)]
+    if 0 < len(known) < len(texts) and all(WHOLE.fullmatch(text.strip()) for text in known):
+        return Written.number()
     if len(known) < FEWEST_TEXTS:
         return None
     tried = known[:: max(1, len(known) // N_TRIED)]
-    for looks_like, found_in in ((_may_be_duration, _durations), (_may_be_number, _numbers), (_may_be_date, _dates)):
+    numbers = partial(_numbers, decimal=decimal)
+    for looks_like, found_in in ((_may_be_duration, _durations), (_may_be_number, numbers), (_may_be_date, _dates)):
         if sum(map(looks_like, tried)) >= 0.5 * len(tried):
             found = found_in(known)
             if found is not None:
@@ -78,8 +101,36 @@ def recognise(texts: Sequence[str]) -> Written | Doubt | None:
 
 
 def is_gap_text(text: str) -> bool:
-    """Whether a text stands for a missing value."""
+    """Whether a text means a missing value, in a column that otherwise holds numbers or dates."""
     return text.strip().casefold() in GAPS
+
+
+def decimal_shown(texts: Sequence[str], written: Written) -> str:
+    """The decimal separator of these numbers if a text can be read with no other one; empty if any would do."""
+    if written.what is not What.NUMBER or not written.thousands:
+        return ""
+    swapped = "." if written.decimal == "," else ","
+    group = written.thousands if written.thousands in " '" else written.decimal
+    other = Written.number(written.unit, swapped, group)
+    return written.decimal if any(other.value(text) is None is not written.value(text) for text in texts) else ""
+
+
+def sole_notation(texts: Sequence[str], what: What) -> Written | Doubt:
+    """The notation in which all these texts are numbers or dates, if there is only one reading of them.
+
+    For new cells of a column without a notation of its own: a plain number is read as such, whatever else it may be.
+    Texts that the notation which reads the most cannot read are left to the caller.
+    """
+    signs = ((".", ""), (",", "."), (".", ","))
+    numbers = [Written.number("", decimal, thousands) for decimal, thousands in signs]
+    ways = [Written.date(order) for order in ORDERS] if what is What.DATE else numbers
+    n_read = [sum(way.value(text) is not None for text in texts) for way in ways]
+    fit = [way for way, n in zip(ways, n_read, strict=True) if n == max(n_read)]
+    odd = next((text for text in texts if len({way.value(text) for way in fit}) > 1), None)
+    if odd is None or fit[0] is ways[0]:
+        return fit[0]
+    low, high = (str(way.value(odd)).removesuffix(".0").removesuffix(" 00:00:00") for way in fit[:2])
+    return Doubt(f"{shown(odd)}, which may be {low} or {high}", WHICH_DECIMAL)
 
 
 def _may_be_duration(text: str) -> bool:
@@ -110,7 +161,7 @@ def _common_unit(durations: Sequence[DurationText]) -> str:
     return first[0] if not others and len(first) == 1 else "second"
 
 
-def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
+def _numbers(texts: Sequence[str], decimal: str) -> Written | Doubt | None:
     found = {text: number for text in texts if (number := number_text(text)) is not None}
     if len(found) < READABLE * len(texts):
         return None
@@ -122,7 +173,7 @@ def _numbers(texts: Sequence[str]) -> Written | Doubt | None:
         return None
     if len(alike) < READABLE * len(texts):
         return _without_unit(found, alike) if unit == NEEDED else None
-    return _negative_in_two_ways(alike) or _with_signs(alike, unit, len(texts))
+    return _negative_in_two_ways(alike) or _with_signs(alike, unit, len(texts), decimal)
 
 
 def _without_unit(found: dict[str, NumberText], alike: dict[str, NumberText]) -> Doubt:
@@ -161,14 +212,13 @@ def _unit(found: dict[str, NumberText], n_texts: int) -> str | Doubt | None:
 
 
 def _are_codes(numbers: Sequence[NumberText]) -> bool:
-    """Whether numbers without a unit are codes: few, or whole and all of the same length."""
-    if len(numbers) < FEWEST_BARE:
-        return True
-    is_whole = all(number.digits.replace(" ", "").isdigit() and not number.exponent for number in numbers)
-    return is_whole and len({number.n_digits for number in numbers}) == 1
+    """Whether numbers without a unit are codes: whole, and few or all of the same length."""
+    is_whole = all(number.digits.replace(" ", "").isdigit() for number in numbers)
+    is_short = len(numbers) < FEWEST_BARE or len({number.n_digits for number in numbers}) == 1
+    return is_whole and is_short and (len(numbers) < FEWEST_BARE or not any(number.exponent for number in numbers))
 
 
-def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Written | Doubt | None:
+def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int, decimal: str) -> Written | Doubt | None:
     """The notation with the separators that the whole column shows; a `Doubt` if it does not show them."""
     digits = [number.digits for number in found.values()]
     group = next((sign for sign in " '" if any(sign in text for text in digits)), "")
@@ -192,7 +242,7 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int) -> Writte
     if differ and only[best] < max(1, OUTWEIGHS * only[other]):
         if only[best]:
             return _two_ways(each)
-        inferred = _by_plain_numbers(digits, found[differ[0]].digits, len(differ))
+        inferred = _by_plain_numbers(digits, found[differ[0]].digits, len(differ)) or decimal
         if not inferred:
             return _either(differ[0], values, [text for text, _, _ in each])
         best = inferred
@@ -224,9 +274,7 @@ def _two_ways(each: Sequence[tuple[str, float | None, float | None]]) -> Doubt:
 
 def _either(text: str, values: dict[str, list[float | None]], texts: list[str]) -> Doubt:
     low, high = (f"{numbers[texts.index(text)]:,}".removesuffix(".0") for numbers in values.values())
-    return Doubt(
-        f"{shown(text)}, which may be {low} or {high}, and no other text tells which", "Convert the column to numbers"
-    )
+    return Doubt(f"{shown(text)}, which may be {low} or {high}, and no other text tells which", WHICH_DECIMAL)
 
 
 def _dates(texts: Sequence[str]) -> Written | Doubt | None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
+from sepc._typing import BoolArray, FloatArray
+from sepc.columns.time_texts import has_zone
 from sepc.points.inputs import is_gap as is_gap  # re-exported for modules that read columns
-from sepc.wording import shown
+from sepc.wording import MOST_NAMES, listed, shown
 
 # NumPy dtype kinds that are numbers; booleans are 0 and 1.
 NUMBER_KINDS = "biuf"
 # Types of cells that are numbers.
-NUMBERS = (bool, int, float, np.number, np.bool_)
+NUMBERS = (bool, int, float, Decimal, np.number, np.bool_)
 
 # Names for cells with several values, in messages.
 NESTED = {list: "lists", np.ndarray: "lists", dict: "dictionaries", set: "sets"}
@@ -34,6 +37,23 @@ def column_names(X: Any) -> list[Any]:
     """The names of the columns."""
     names = X.column_names if hasattr(type(X), "column_names") else X.columns
     return names.tolist() if hasattr(names, "tolist") else list(names)  # slower for an Index
+
+
+def refuse_repeated(names: Sequence[Any], among: Collection[Any] | None = None) -> None:
+    """Raise if several columns have the same name; of those `among` which it matters, or of all."""
+    times = Counter(names)
+    repeated = [name for name, n in times.items() if n > 1 and (among is None or name in among)]
+    if repeated:
+        raise ValueError(
+            f"There are several columns called {listed(map(shown, repeated), MOST_NAMES)}; it is unclear which is "
+            "meant. Give every column a name of its own."
+        )
+
+
+def refuse_masked(X: Any) -> None:
+    """Raise for a masked array, whose mask scikit-learn would ignore."""
+    if np.ma.is_masked(X):
+        raise TypeError("X is a masked array; mark its missing cells by NaN, as X.astype(float).filled(np.nan) does.")
 
 
 def with_columns(X: Any, names: Sequence[Any]) -> Any:
@@ -72,10 +92,8 @@ def as_typed(values: NDArray[Any]) -> NDArray[Any]:
         return values.astype("datetime64[us]")
     if values.dtype.kind == "m":
         return values.astype("timedelta64[us]")
-    objects = values.astype(object)
-    if set(map(type, objects.tolist())) == {str}:
-        return objects
-    types = set(map(type, _with_none(objects).tolist())) - {type(None)}
+    objects = _with_none(values.astype(object))
+    types = set(map(type, objects.tolist())) - {type(None)}
     if all(issubclass(cell_type, NUMBERS) for cell_type in types):
         return numbers_of(objects)
     if all(issubclass(cell_type, date) for cell_type in types):
@@ -91,7 +109,10 @@ def exact_column_of(X: Any, name: Any) -> NDArray[Any]:
     if not has_large(values):
         return values
     objects = np.empty(len(values), dtype=object)
-    objects[:] = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
+    cells = cells_of(X.column(name) if hasattr(X, "column_names") else X[name])
+    objects[:] = [
+        int(cell) if isinstance(cell, Decimal) and cell.is_finite() and cell == int(cell) else cell for cell in cells
+    ]
     return _with_none(objects)
 
 
@@ -110,8 +131,11 @@ def cells_of(column: Any) -> list[Any]:
 
 
 def _with_none(objects: NDArray[Any]) -> NDArray[Any]:
-    # Most cells are text, and calling `is_gap` on each would dominate the run time.
-    objects[[type(value) is not str and is_gap(value) for value in objects.tolist()]] = None
+    """The cells, with None for those that are missing or blank."""
+    cells = objects.tolist()
+    # Most columns are text without gaps; calling `is_gap` on each cell would dominate the run time.
+    if set(map(type, cells)) != {str} or not all(map(str.strip, set(cells))):
+        objects[[not value.strip() if type(value) is str else is_gap(value) for value in cells]] = None
     return objects
 
 
@@ -149,7 +173,24 @@ def is_categorical(X: Any, name: Any) -> bool:
     return kind.startswith(("category", "categorical", "enum", "dictionary"))
 
 
+def zones_of(X: Any, name: Any) -> BoolArray:
+    """Which times of a column of dates have a time zone."""
+    column = X.column(name) if hasattr(X, "column_names") else X[name]
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    if getattr(kind, "tz", None) is not None or getattr(kind, "time_zone", None) is not None:
+        return np.ones(len(column), dtype=bool)
+    if str(kind).lower().startswith(("date", "timestamp")):
+        return np.zeros(len(column), dtype=bool)
+    given = cells_of(column)
+    zoned = {cell: has_zone(cell) for cell in set(given) if isinstance(cell, str)}
+    return np.array([zoned.get(cell, getattr(cell, "tzinfo", None) is not None) for cell in given], dtype=bool)
+
+
 def _as_array(column: Any) -> NDArray[Any]:
+    if hasattr(getattr(column, "type", None), "value_type") and hasattr(column.type, "index_type"):
+        # Arrow takes the codes of missing cells in a dictionary for the last category.
+        column = column.cast(column.type.value_type)
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:
         column = column.dt.tz_convert(None)
     if hasattr(column, "to_numpy"):

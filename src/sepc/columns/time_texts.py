@@ -95,6 +95,18 @@ def date_of(text: str, order: str) -> datetime | None:
         return None
 
 
+def has_zone(text: str) -> bool:
+    """Whether a text is a time with a time zone.
+
+    Examples
+    --------
+    >>> has_zone("2024-03-04T10:00:00Z"), has_zone("4 Mar 2024 10:00 +0100"), has_zone("2024-03-04")
+    (True, True, False)
+    """
+    found = next(filter(None, (form.fullmatch(text.strip()) for form in DATES)), None)
+    return found is not None and bool(found["zone"])
+
+
 def _month_of(text: str) -> datetime | None:
     """The first day of a month, if the text is a month and a year."""
     found = next(filter(None, (form.fullmatch(text) for form in MONTHS_ALONE)), None)

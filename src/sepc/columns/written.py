@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc.columns.number_texts import read_number, read_numbers
-from sepc.columns.table import dates_of, numbers_of
+from sepc.columns.table import NUMBERS, dates_of, numbers_of
 from sepc.columns.time_texts import ORDERS, SECONDS, Order, date_of, duration_of
 from sepc.records import record, text
 
@@ -122,7 +122,7 @@ class Written:
             return value if isinstance(value, date) else None
         if isinstance(value, timedelta):
             return value.total_seconds() / SECONDS[self.unit] if self.what is What.DURATION else None
-        return float(value) if isinstance(value, int | float | np.number | np.bool_) else None
+        return float(value) if isinstance(value, NUMBERS) else None
 
     def named(self) -> str:
         """What the column is read as, in words.

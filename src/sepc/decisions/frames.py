@@ -21,15 +21,22 @@ LARGEST_EXACT = 2**53
 
 def frame_of(columns: Mapping[str, Any], index: Any = None) -> pd.DataFrame:
     """The columns as a pandas DataFrame; raises an ImportError with advice if pandas is not installed."""
-    return _pandas().DataFrame(dict(columns), index=index)
+    pandas = _pandas()
+    try:
+        return pandas.DataFrame(dict(columns), index=index)
+    except UnicodeEncodeError:  # text with half of a surrogate pair, which pandas holds only as objects
+        cells = [np.asarray(values) for values in columns.values()]
+        series = [pandas.Series(one, dtype=object if one.dtype.kind in "OU" else None, index=index) for one in cells]
+        frame = pandas.DataFrame(dict(enumerate(series)), index=index)
+        return frame.set_axis(pandas.Index(list(columns), dtype=object), axis=1)
 
 
 def frame_of_rows(rows: Sequence[Sequence[Any]], names: Sequence[Any], index: Any = None) -> pd.DataFrame:
     """Rows of cells as a pandas DataFrame; of doubles if all are numbers or None, which is much faster."""
     pandas, doubles = _pandas("Rows given as dicts need"), doubles_of(rows)
     if doubles is not None:
-        return pandas.DataFrame(doubles, columns=names, index=index)
-    return pandas.DataFrame({name: [row[j] for row in rows] for j, name in enumerate(names)}, index=index)
+        return pandas.DataFrame(doubles, columns=pandas.Index(names, dtype=object), index=index)
+    return frame_of({name: [row[j] for row in rows] for j, name in enumerate(names)}, index)
 
 
 def doubles_of(rows: Sequence[Sequence[Any]]) -> FloatArray | None:

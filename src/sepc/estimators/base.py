@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
 from sepc.decisions.frames import index_of
 from sepc.decisions.kinds import Cause
-from sepc.estimators.checks import check_probability
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
-from sepc.estimators.given_rows import check_order, decide_as_given, with_left_out
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
+from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
+from sepc.wording import check_number, counted
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -24,10 +26,13 @@ if TYPE_CHECKING:
 # The default `min_trust` for classifiers of other libraries.
 MIN_TRUST = 0.95
 
+# Round-off that probabilities may have.
+SLACK = 1e-6
+
 D = TypeVar("D", bound=Decisions)
 
 
-class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
+class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D]):
     """Base class: `predict` and `predict_proba` are parts of what `decide` returns."""
 
     classes_: NDArray[Any]
@@ -44,35 +49,39 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator, Generic[D]):
         Parameters
         ----------
         X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
-            Named columns may be in any order and among others; those that training left out may be absent.
+            Named columns may be in any order, and among others, which a warning names; those that training left out
+            may be absent.
 
         Returns
         -------
         Decisions
             For a Dask collection, a lazy Dask DataFrame with the columns of ``Decisions.to_frame``.
         """
-        self._check_fitted()
-        return _lazily(self, X, None) if is_lazy(X) else decide_as_given(self, X, self._decide)
+        fitted = as_fitted(self)
+        return _lazily(fitted, X, None) if is_lazy(X) else decide_as_given(fitted, X, fitted._decide, warns=True)
 
+    @pointing_to_decide()
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Labels of rows; for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            return cast(NDArray[Any], array_of_blocks(_labels, self, X, self.classes_[:0]))
-        return self._labels(with_left_out(self, X))
+            return cast(NDArray[Any], array_of_blocks(_labels, fitted, X, fitted.classes_[:0]))
+        return fitted._labels(with_left_out(fitted, X))
 
+    @pointing_to_decide()
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, of shape (n, C); for a Dask collection, as a Dask array."""
-        self._check_fitted()
+        fitted = as_fitted(self)
         if is_lazy(X):
-            none = np.empty((0, len(self.classes_)))
-            return cast(FloatArray, array_of_blocks(_probabilities, self, X, none))
-        return self._probabilities(with_left_out(self, X))
+            none = np.empty((0, len(fitted.classes_)))
+            return cast(FloatArray, array_of_blocks(_probabilities, fitted, X, none))
+        return fitted._probabilities(with_left_out(fitted, X))
 
-    def _check_fitted(self) -> None:
-        # scikit-learn's check takes a hundred times as long to find nothing wrong.
-        if not hasattr(self, "classes_"):
-            check_is_fitted(self)
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of labels that are right, accepted or not; takes columns as `decide` does."""
+        fitted = as_fitted(self)
+        given = X if is_lazy(X) else given_features(fitted, X, warns=True)
+        return float(super(DecidingClassifier, fitted).score(given, y, sample_weight))
 
     def _decide(self, X: Any) -> D:
         """Decide on rows in memory."""
@@ -110,7 +119,7 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
         of the label.
     X : array or DataFrame of n rows, one row as a dict or a Series, a list of such rows, or Dask collection
         Whatever `model` takes. If the model was fitted to named columns, these may come in any order, and others are
-        ignored. Missing columns raise an error that names them, except columns that training left out.
+        ignored, with a warning that names them. Missing columns raise an error, except those that training left out.
     min_trust : float, optional
         The minimum trust at which labels of other libraries' classifiers are accepted; 0.95 by default. Estimators of
         this library have their own `min_trust`.
@@ -142,9 +151,12 @@ def decide(model: Any, X: Any, *, min_trust: float | None = None) -> Any:
     0 with trust 0.9..., by LogisticRegression.
     """
     if min_trust is not None:
-        check_probability("min_trust", min_trust)
+        check_number("min_trust", min_trust, least=0, most=1)
     warn_if_broken(model)
-    return _lazily(model, X, min_trust) if is_lazy(X) else decide_rows(model, X, min_trust)
+    model = _as_it_is(model)
+    if is_lazy(X):
+        return _lazily(model, X, min_trust)
+    return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust), warns=True)
 
 
 def empty_decisions(model: Any) -> Decisions:
@@ -159,6 +171,7 @@ def empty_decisions(model: Any) -> Decisions:
 
 def decide_rows(model: Any, X: Any, min_trust: float | None = None) -> Decisions:
     """`decide` for rows in memory."""
+    model = _as_it_is(model)
     return decide_as_given(model, X, lambda rows: _decide_by_any(model, rows, min_trust))
 
 
@@ -168,6 +181,13 @@ def decide_with_trust(model: Any, X: Any, instead: str) -> Decisions:
     if np.isnan(decisions.trust).any():
         raise TypeError(f"{classifier_name(model)} has neither decide nor predict_proba; {instead}.")
     return decisions
+
+
+def _as_it_is(model: Any) -> Any:
+    """The model as it is now, as far as it is an estimator of this library; see `as_fitted`."""
+    if isinstance(model, FrozenEstimator):
+        return FrozenEstimator(_as_it_is(model.estimator))
+    return as_fitted(model) if isinstance(model, DecidingClassifier) else model
 
 
 def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:
@@ -197,7 +217,25 @@ def _decide_by_any(model: Any, X: Any, min_trust: float | None) -> Decisions:
     probabilities = np.full((len(label), len(classes)), np.nan)
     if hasattr(classifier, "predict_proba"):
         probabilities = np.asarray(classifier.predict_proba(rows), dtype=np.float64)
+        _check_probabilities(classifier_name(model), probabilities, (len(label), len(classes)))
     return _by_other(classifier, label, probabilities, MIN_TRUST if min_trust is None else min_trust)
+
+
+def _check_probabilities(name: str, probabilities: FloatArray, shape: tuple[int, int]) -> None:
+    """Raise if another library's classifier gives something else than a probability for each row and class."""
+    if probabilities.shape != shape:
+        raise ValueError(
+            f"predict_proba of {name} returned an array of shape {probabilities.shape} instead of {shape}: a row for "
+            "each row of X, and a column for each of classes_."
+        )
+    is_wrong = ~((probabilities >= -SLACK) & (probabilities <= 1.0 + SLACK))
+    if is_wrong.any():
+        first, column = np.argwhere(is_wrong)[0]
+        raise ValueError(
+            f"predict_proba of {name} gives no probabilities for {counted(int(is_wrong.any(axis=1).sum()), 'row')}: "
+            f"for row {first:,} it returned {probabilities[first, column]}. Look for missing or extreme values in "
+            "these rows, or choose a model that returns numbers from 0 to 1 for them."
+        )
 
 
 def _by_other(classifier: Any, label: NDArray[Any], probabilities: FloatArray, min_trust: float) -> Decisions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from sklearn.utils import _safe_indexing
 
 from sepc._typing import IntArray
 from sepc.columns.table import LARGEST_EXACT, cells_of, is_gap
+from sepc.columns.table import column_names as names_in_table
 from sepc.wording import MOST_NAMES, listed, shown
 
 
 def column_names(X: Any) -> tuple[Any, ...]:
     """Names of the columns of a DataFrame; for an array x0, x1 and so on."""
-    return tuple(X.columns) if hasattr(X, "columns") else tuple(f"x{j}" for j in range(X.shape[1]))
+    return tuple(names_in_table(X)) if hasattr(X, "columns") else tuple(f"x{j}" for j in range(X.shape[1]))
 
 
 def column_positions(by: Any, X: Any) -> IntArray:
@@ -28,6 +29,8 @@ def column_positions(by: Any, X: Any) -> IntArray:
         If a column does not exist or is repeated.
     """
     chosen = by(X) if callable(by) else by
+    if not isinstance(chosen, str | int | np.integer | Iterable):
+        raise ValueError(f"by is {chosen!r}; it must name columns, or give their positions.")
     chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
     names = column_names(X)
     positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.unwrapping import unwrap
 from sepc.model.edits import Edit
 
@@ -14,14 +13,13 @@ from sepc.model.edits import Edit
 HOLDERS = ("partition_", "estimator_", "pooled_")
 
 
-class Editable:
+class Editable(FittedAtOnce):
     """A fitted model that an expert may edit; each edit can be taken off again."""
 
     @property
     def edits_(self) -> tuple[Edit, ...]:
         """The edits of the model, in the order in which they were made; empty for most models."""
-        check_is_fitted(self)
-        return edits_in(self)
+        return edits_in(as_fitted(self))
 
     def edited(self, *edits: Edit, author: str, reason: str, date: Any) -> Self:
         """A copy of the model with more edits; the model itself stays as it is.
@@ -42,22 +40,23 @@ class Editable:
         model
             `edits_` lists its edits, and `without_edits` takes them off.
         """
-        check_is_fitted(self)
+        fitted = as_fitted(self)
         if not edits:
             raise ValueError("There is nothing to edit; give at least one Edit, such as Edit.flatten('age', 80).")
-        return self.with_edits((*self.edits_, *(edit.signed(author, reason, date) for edit in edits)))
+        return fitted.with_edits((*fitted.edits_, *(edit.signed(author, reason, date) for edit in edits)))
 
     def without_edits(self, *numbers: int) -> Self:
         """A copy of the model without some edits, given by their positions in `edits_`; by default without any.
 
         The others are applied again, in order. Without any, the model is the one that `fit` made, bit for bit.
         """
-        edits = self.edits_
+        fitted = as_fitted(self)
+        edits = fitted.edits_
         for number in numbers:
             if not -len(edits) <= number < len(edits):
                 raise ValueError(f"There is no edit {number}; the model has {len(edits)}, numbered from 0.")
         gone = {number % len(edits) for number in numbers}
-        return self.with_edits([edit for i, edit in enumerate(edits) if numbers and i not in gone])
+        return fitted.with_edits([edit for i, edit in enumerate(edits) if numbers and i not in gone])
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model with exactly these edits, which are signed."""

@@ -67,6 +67,7 @@ class Exported:
         inner = model
         if is_promised:
             check_is_fitted(model)
+            model.made_for_.check()
             _check_promise(model, target)
             inner = model.estimator_
         while isinstance(inner, FrozenEstimator):
@@ -99,7 +100,7 @@ class Exported:
     @cached_property
     def weights(self) -> Weights:
         """Its weights; models without weights are not exported."""
-        weights, preparation = self.decider.model_.weights, self.decider.preparation_
+        weights, preparation = self.decider.model_.weights, self.decider.encoding_
         assert weights is not None
         return weights if preparation is None else _with_rounding(weights, preparation)
 
@@ -150,6 +151,15 @@ def _refusal(model: Any, inner: Any, target: str) -> str:
     return f"{about}{type(inner).__name__} cannot be exported to {target}: {other}."
 
 
+def check_encodable(text: str, target: str) -> str:
+    """Return the text, or raise ValueError if it has half of a surrogate pair, which no encoding of Unicode has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{shown(text)} is not valid Unicode, which {target} cannot hold; rename it.") from error
+    return text
+
+
 def type_of_labels(classes: NDArray[Any], target: str) -> type:
     """The common type of all labels: str, bool, int or float; raises TypeError if there is none.
 
@@ -160,6 +170,8 @@ def type_of_labels(classes: NDArray[Any], target: str) -> type:
     """
     kinds = {type(label) for label in classes.tolist()}
     if len(kinds) == 1 and kinds <= {str, bool, int, float} and not (kinds == {int} and max(classes.tolist()) >= 2**63):
+        for label in classes.tolist():
+            check_encodable(str(label), target)
         return kinds.pop()
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise TypeError(
@@ -180,7 +192,7 @@ def are_texts(name: str, categories: Categories, target: str) -> bool:
                 "before fitting."
             )
         return False
-    texts = [str(value) for value in known]
+    texts = [check_encodable(str(value), target) for value in known]
     same = sorted({text for text in texts if texts.count(text) > 1})
     if same:
         named = listed(map(shown, same), MOST_NAMES)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
@@ -10,14 +12,17 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
-from sepc.columns.table import column_names, with_columns
+from sepc.columns.table import column_names, refuse_masked, refuse_repeated, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
 from sepc.decisions.row_wise import replace_columns
+from sepc.errors import LeftOutWarning
 from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
-from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
+from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown
 
 D = TypeVar("D", bound=Decisions)
+
+IN_ANY_ORDER = "decide and score take columns in any order, and ignore others."
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,29 @@ class GivenRows:
         The index of the rows.
     lacking : str
         An error message about missing columns that the model may or may not need; else empty.
+    further : tuple of names
+        The columns that are ignored.
     """
 
     rows: Any
     index: Any = None
     lacking: str = ""
+    further: tuple[Any, ...] = ()
+
+    def warn_of_further(self) -> None:
+        """Name the columns that are ignored, to the caller of the caller."""
+        if self.further:
+            which = counted(len(self.further), "column")
+            names = listed(map(shown, self.further), MOST_NAMES)
+            message = f"Ignored {which} that the model was not fitted to: {names}."
+            warnings.warn(message, LeftOutWarning, stacklevel=4)
 
 
-def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D]) -> D:
+def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D], *, warns: bool = False) -> D:
     """Call `decide` on the rows of `X` as the model takes them, and keep the index of `X`."""
     given = given_rows(model, X)
+    if warns:
+        given.warn_of_further()
     try:
         decisions = decide(given.rows)
     except (KeyError, ValueError) as error:
@@ -65,6 +83,7 @@ def given_rows(model: Any, X: Any) -> GivenRows:
         return _rows_of_records(model, X)
     names = fitted_names(model) if hasattr(X, "columns") else None
     if names is None:
+        refuse_masked(X)
         return GivenRows(X, index_of(X))
     given = column_names(X)
     if given == names:
@@ -72,23 +91,27 @@ def given_rows(model: Any, X: Any) -> GivenRows:
     wanted, lacking = _wanted_columns(model, names, given, lambda lacking: _complaint(lacking, names, given))
     if lacking:
         return GivenRows(X, index_of(X), lacking)
-    _refuse_twice(wanted, given)
-    return GivenRows(with_columns(X, wanted), index_of(X))
+    refuse_repeated(given, wanted)
+    further = tuple(name for name in given if name not in wanted)
+    return GivenRows(with_columns(X, wanted), index_of(X), further=further)
 
 
-def given_features(model: Any, X: Any) -> Any:
+def given_features(model: Any, X: Any, *, warns: bool = False) -> Any:
     """The rows of `given_rows`, without columns that only define groups."""
     given = given_rows(model, X)
+    if warns:
+        given.warn_of_further()
     names = fitted_names(model) if hasattr(given.rows, "columns") else None
     return given.rows if names is None or given.lacking else with_columns(given.rows, names)
 
 
 def with_left_out(model: Any, X: Any) -> Any:
     """Add to the table `X`, as missing values, the columns that training left out and `X` lacks; all else unchanged."""
+    refuse_masked(X)
     names = fitted_names(model) if hasattr(X, "columns") else None
-    if names is None:
+    if names is None or (given := column_names(X)) == names:
         return X
-    given = column_names(X)
+    refuse_repeated(given)
     missing = [name for name in names if name not in given]
     needed = needed_columns(model) if missing else None
     if needed is None:
@@ -103,6 +126,17 @@ def check_order(model: Any, X: Any) -> None:
     """Raise, as scikit-learn does, unless a table has the columns of training in order."""
     if hasattr(X, "columns"):
         _check_feature_names(model, X, reset=False)
+
+
+@contextmanager
+def pointing_to_decide() -> Iterator[None]:
+    """Add to scikit-learn's error about other columns, or another order, which methods take them."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("The feature names should match") or str(error).endswith(IN_ANY_ORDER):
+            raise
+        raise ValueError(f"{error}{IN_ANY_ORDER}") from None
 
 
 def _wanted_columns(
@@ -134,12 +168,6 @@ def _complaint(lacking: list[str], names: list[str], given: Collection[Any], whe
     return f"{where} {which}, which the model was fitted to.{did_you_mean(lacking, others)}"
 
 
-def _refuse_twice(wanted: Collection[str], given: list[Any]) -> None:
-    twice = [name for name in wanted if given.count(name) > 1]
-    if twice:
-        raise ValueError(f"There are two columns {shown(twice[0])}; it is unclear which is meant.")
-
-
 def _is_series(X: Any) -> bool:
     return getattr(X, "ndim", None) == 1 and hasattr(getattr(X, "index", None), "get_indexer")
 
@@ -166,7 +194,8 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
     called = getattr(X, "name", None) if _is_series(X) else None
     index = [called] if isinstance(called, str | int | float | np.number | date) else None
     frame = frame_of_rows(_cells(records, wanted), wanted, index)
-    return GivenRows(frame, None if index is None else frame.index, lacking)
+    further = tuple(name for name in records[0] if name not in wanted)
+    return GivenRows(frame, None if index is None else frame.index, lacking, further)
 
 
 def _complaint_of_row(lacking: list[str], names: list[str], records: list[Mapping[Any, Any]]) -> str:

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sepc._typing import FloatArray
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
+from sepc.columns.table import column_names
 from sepc.errors import BrokenPromiseWarning
 
 # Steps that impute missing values and leave all others unchanged.
@@ -37,7 +38,7 @@ class Unwrapped:
 
     def feature_names(self, X: Any) -> list[str] | None:
         """Names of the features that the classifier sees; None if a transformer does not name its outputs."""
-        names = [str(name) for name in getattr(X, "columns", ())] or None
+        names = [str(name) for name in column_names(X)] if hasattr(X, "columns") else None
         for steps in self.before:
             try:
                 names = [str(name) for name in steps.get_feature_names_out(names)]
@@ -141,8 +142,8 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
         return {}
     if hasattr(classifier, "strata_"):
         return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
-    if hasattr(classifier, "preparation_"):
-        preparation = classifier.preparation_
+    if hasattr(classifier, "encoding_"):
+        preparation = classifier.encoding_
         return {} if preparation is None else {column.name: column.kind for column in preparation.columns}
     return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
 
@@ -169,8 +170,8 @@ def needed_columns(model: Any) -> set[str] | None:
     classifier = unwrapped.classifier
     if unwrapped.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
         return None
-    if hasattr(classifier, "preparation_"):
-        preparation = classifier.preparation_
+    if hasattr(classifier, "encoding_"):
+        preparation = classifier.encoding_
         return set(fitted_names(classifier) or () if preparation is None else preparation.used_columns)
     parts = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
     names = fitted_names(classifier) or ()
@@ -196,6 +197,4 @@ def written_columns(model: Any) -> frozenset[str]:
 
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model prepares the columns of a table; None if it only takes numbers."""
-    return next(
-        (layer.classifier.preparation_ for layer in layers(model) if hasattr(layer.classifier, "preparation_")), None
-    )
+    return next((layer.classifier.encoding_ for layer in layers(model) if hasattr(layer.classifier, "encoding_")), None)

@@ -105,7 +105,7 @@ def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mappin
         elif isinstance(declaration, Part):
             if reader.has(name) or field.default is MISSING:
                 values[field.name] = _read(declaration.kind, reader.part(name), dict(sizes), around)
-        else:
+        elif field.default is MISSING or reader.has(name):
             values[field.name] = _value(declaration, name, reader, sizes)
     found = kind(**values)
     wrong = found.flaw() if isinstance(found, HasFlaw) else None

@@ -24,7 +24,7 @@ from sepc.points.reduction_cache import reduce_once
 from sepc.points.reductions import MOMENTS, ProjectionRange, Spread
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import squared_norms
-from sepc.wording import counted
+from sepc.wording import check_number, counted
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are only accessed through reductions.
 LOCAL_ROWS = 200_000
@@ -132,6 +132,8 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
     >>> enclosure.support.shape, enclosure.converged
     ((4, 2), True)
     """
+    check_number("tol", tol, least=0)
+    check_number("max_rounds", max_rounds, least=1, whole=True)
     points, names = as_points(X), feature_names(X)
     enclosure = enclose_points(points, tol=tol, max_rounds=max_rounds)
     if enclosure.rank < points.n_features:

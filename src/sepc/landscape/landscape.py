@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.columns.table import is_categorical
+from sepc.columns.table import column_names, is_categorical
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.standardization import Extent, Standardization
@@ -28,6 +27,7 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.signatures import SignatureCounts
+from sepc.wording import check_number
 
 # A sample keeps at least this many rows of every class, or all rows of a smaller one, so that rare classes are seen.
 MIN_CLASS_ROWS = 100
@@ -98,10 +98,9 @@ class Landscape(ShownAsCard):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        if isinstance(small, bool) or not isinstance(small, Real) or not 0 <= small <= 1:
-            raise ValueError(f"small is {small!r}; as a share of the rows of a label, it must be in [0, 1].")
-        if fit_rows is not None and fit_rows < 1:
-            raise ValueError(f"fit_rows is {fit_rows!r}; it must be at least 1, or None for all rows.")
+        check_number("small", small, least=0, most=1)
+        if fit_rows is not None:
+            check_number("fit_rows", fit_rows, least=1, whole=True, instead="or None for all rows")
         rows = rows_by_class(X, y)
         if len(rows.rows) < 2:
             raise ValueError("X has 1 row; a landscape needs at least 2.")
@@ -150,13 +149,15 @@ def _warn_if_flat(table: RowsByClass) -> None:
 @single_threaded
 def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     """Fit on the sample, with feature names if all columns have distinct ones."""
-    names = list(getattr(X, "columns", ()))
+    names = column_names(X) if hasattr(X, "columns") else []
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small.
+        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small. Nothing is
+        # tested, so copies do no harm.
         warnings.simplefilter("ignore", FlatSetWarning)
+        warnings.filterwarnings("ignore", ".*repeat an earlier one")
         classifier.set_params(force_features=names if is_named else None).fit(rows, sample.labels)
 
 

@@ -18,6 +18,11 @@ def summary_of(summary: LandscapeFigures) -> str:
     return " ".join(parts)
 
 
+def overlaps_in_words(summary: LandscapeFigures) -> str:
+    """How the ellipsoids of the classes overlap, without the partition."""
+    return " ".join([*_flat(summary), _overlaps(summary)]) if summary.overlaps else _classes(summary)
+
+
 def _classes(summary: LandscapeFigures) -> str:
     n_classes = len(summary.classes)
     if n_classes == 1:

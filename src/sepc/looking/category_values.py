@@ -9,12 +9,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from sepc.columns.kinds import Column, Kind
+from sepc.columns.recognition import is_gap_text
 from sepc.looking.findings import Finding, Severity
 from sepc.looking.spelling import fold_spelling
 from sepc.wording import MOST_NAMES, counted, listed, shown
 
-# Text that only ever means a missing value; "none" or "unknown" may be values that someone chose.
-GAP_SIGNS = frozenset({"", "-", "--", "?", ".", "n/a", "n.a.", "#n/a", "nan", "null"})
+# Of the texts that mean a missing value among numbers, those that pandas.read_csv makes missing in any column.
+PANDAS_GAPS = frozenset(
+    ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL"]
+    + ["NaN", "None", "n/a", "nan", "null"]
+)
 # Columns with more values are not compared.
 MOST_COMPARED = 2_000
 
@@ -56,12 +60,16 @@ def _alike_findings(name: str, counts: Counter[str]) -> list[Finding]:
 
 
 def _gap_findings(name: str, counts: Counter[str]) -> list[Finding]:
-    signs = [value for value in counts if value.strip().casefold() in GAP_SIGNS]
+    signs = [value for value in counts if is_gap_text(value)]
     if not signs or len(signs) == len(counts):
         return []
     seen = f"{listed([_with_rows(value, counts) for value in signs], MOST_NAMES)}, which may mean a missing value"
-    matters = "As text it is a separate category, not a missing value"
-    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If so, mark it as missing (None; --na in the command)")]
+    changed = [value for value in signs if value in PANDAS_GAPS]
+    matters = "As text it is a category of its own, such as NA for a country, and not a missing value"
+    advice = "If it means one, mark it as missing (None; --na in the command)"
+    if changed:
+        advice += f"; pandas.read_csv does so with {listed(map(shown, changed))}, unless keep_default_na=False"
+    return [Finding(name, Severity.DOUBTFUL, seen, matters, advice)]
 
 
 def _with_rows(value: str, counts: Counter[str]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 
-from sepc.columns.kinds import Column, Kind
+from sepc.columns.kinds import OTHER_TEXTS, READ_AGAIN, Column, Kind
 from sepc.columns.preparation import left_out_in_words
+from sepc.columns.recognition import MIXED_ZONES
 from sepc.columns.written import What
 from sepc.errors import LeftOutWarning
 from sepc.looking.findings import Finding, Severity
@@ -20,6 +21,12 @@ MATTERS = {
     "a constant": "A constant separates no classes",
     "free text": "Text that hardly ever repeats is not a category",
     "empty": "There is nothing to learn from it",
+}
+# Why a doubt matters, by the advice that it comes with.
+DOUBTS = {
+    MIXED_ZONES: "Times without a zone may be hours off",
+    READ_AGAIN: "With thousands read as decimals, 1.234 comes before 950",
+    OTHER_TEXTS: "As text, each number would be a category that new rows do not have",
 }
 NUMBERED = "Ids, and the positions of rows, say nothing about new rows"
 AS_TEXT = "As text, each value would be a category that new rows do not have"
@@ -42,7 +49,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
     name, seen = column.name, column.seen
     if column.doubt:
         left_out = f"; left out as {column.why}" if column.kind is Kind.LEFT_OUT else ""
-        matters = NUMBERED if column.kind is Kind.NUMBER else AS_TEXT
+        matters = DOUBTS.get(column.doubt, NUMBERED if column.kind is Kind.NUMBER else AS_TEXT)
         return Finding(name, Severity.DOUBTFUL, f"{seen}{left_out}", matters, column.doubt)
     if column.kind is Kind.LEFT_OUT:
         severity, advice = (Severity.HANDLED, LEFT_OUT) if has_names else (Severity.DOUBTFUL, USED)

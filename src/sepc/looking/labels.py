@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sepc.columns.recognition import is_gap_text
 from sepc.columns.table import is_gap
+from sepc.looking.codes import sentinel_findings
 from sepc.looking.findings import Finding, Severity
 from sepc.looking.spelling import are_one_letter_apart, fold_spelling, without_a_letter
 from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
 
 ABOUT = "labels"
+# Texts that stand for a missing value in a column of numbers, but are classes as likely as not.
+MAY_BE_CLASSES = frozenset({"none", "unknown", "missing"})
+LEAVE_OUT = "leave such rows out before a fit: X[keep], y[keep] with keep = pandas.notna(y)"
 
 # A label with at most this share of another's rows may be a misspelling of it.
 RARE_SHARE = 0.1
@@ -52,7 +57,7 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     Parameters
     ----------
     y : array of shape (n,)
-        Labels of any type; missing ones are left out.
+        Labels of any type.
     has_all : bool
         Whether these are the labels of all rows; a sample does not show which labels have few rows.
 
@@ -63,32 +68,49 @@ def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     'Sick' (1 row) beside 'sick' (40 rows)
     """
     labels, counts = counted_labels(y)
+    found = [*_missing(np.size(y), np.size(y) - sum(counts)), *_gap_texts(labels, counts)]
     if len(labels) == 0:
-        return []
+        return found
     if finding := _not_classes(labels, counts):
-        return [finding]
+        return [*found, finding]
+    if _are_numbers(labels):
+        found += sentinel_findings(ABOUT, np.repeat(np.array(labels, dtype=np.float64), counts))
     alike = misspellings(labels, counts)
     few = _few(labels, counts, {found.label for found in alike}) if has_all else []
-    return [*_alike_findings(alike), *_many(labels), *few]
+    return [*found, *_alike_findings(alike), *_many(labels), *few]
 
 
-def warn_of_misspellings(labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Warn of labels that look like misspellings of others; called by `fit`.
+def _missing(n_rows: int, n: int) -> list[Finding]:
+    seen = f"{n:,} of {counted(n_rows, 'row')} {'has' if n == 1 else 'have'} no label"
+    matters = "A fit needs a label in every row; if rows without one differ from the others, results are for the others"
+    advice = f"In Python, {LEAVE_OUT}; the command leaves them out"
+    return [Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)] if n else []
 
-    Parameters
-    ----------
-    labels : sequence
-        The different labels.
-    counts : sequence of int
-        How many rows each has.
-    """
+
+def _gap_texts(labels: Sequence[Any], counts: Sequence[int]) -> list[Finding]:
+    """A finding if labels look like missing ones; a minus beside a plus does not."""
+    n_rows = {label: n for label, n in zip(labels, counts, strict=True) if isinstance(label, str)}
+    but = MAY_BE_CLASSES | ({"-"} if "+" in n_rows else set())
+    signs = [label for label in n_rows if is_gap_text(label) and label.strip().casefold() not in but]
+    if not signs:
+        return []
+    signs.sort(key=lambda label: -n_rows[label])
+    seen = f"{listed([_with_rows(label, n_rows[label]) for label in signs], MOST_NAMES)}, which may be a missing label"
+    advice = f"If so, give None in Python (--na={','.join(signs)} in the command), and {LEAVE_OUT}"
+    return [Finding(ABOUT, Severity.WRONG, seen, "A model would learn and predict it as a class", advice)]
+
+
+def warn_of_labels(labels: Sequence[Any], counts: Sequence[int]) -> None:
+    """Warn of labels, with their numbers of rows, that look like gaps or misspellings of others; called by `fit`."""
+    for finding in _gap_texts(labels, counts):
+        warnings.warn(f"Labels: {str(finding).removeprefix(f'{ABOUT}: ')}", UserWarning, stacklevel=6)
     pairs = [f"{shown(found.label)} (like {shown(found.meant)})" for found in misspellings(labels, counts)]
     if pairs:
         warnings.warn(
             f"Labels that look like others spelled differently: {listed(pairs, MOST_NAMES)}. Each is a separate "
             "class; if they mean the same, merge them with sepc.look(X, y).merged_labels(y) or --merge-labels.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

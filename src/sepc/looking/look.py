@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
-from sepc.columns.kinds import Column, ReadColumns, read_arrays, read_columns
+from sepc.columns.kinds import ReadColumns, read_arrays, read_columns
 from sepc.columns.table import as_typed, is_gap, is_table, last_cells
 from sepc.looking.category_values import category_findings
+from sepc.looking.codes import code_findings
 from sepc.looking.columns import column_findings
-from sepc.looking.findings import Finding, Findings
+from sepc.looking.copies import copy_findings
+from sepc.looking.findings import Findings
 from sepc.looking.header_units import header_findings
 from sepc.looking.labels import label_findings
 from sepc.looking.leakage import leakage_findings
 from sepc.looking.row_order import row_findings
 from sepc.looking.totals import total_findings
+from sepc.wording import check_number, shown
 
 # At most this many rows are examined.
 LOOKED_AT = 40_000
@@ -27,11 +32,12 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     """Find what stands out in a table and its labels, with what `SEPClassifier.fit` does about it or what to do.
 
     Findings are about columns that are not usable as features (ids, indexes, constants, free text), text that stands
-    for numbers, dates or durations, units, spellings and missing values written as text, a last row of totals, ordered
-    rows, features that predict the label alone (leakage), and labels that look like misspellings or amounts.
+    for numbers, dates or durations, units, spellings and missing values written as text or as numbers such as -999, ids
+    that repeat, rows that repeat others, a last row of totals, ordered rows, features that predict the label alone
+    (leakage), and labels that are missing or look like missing values, misspellings or amounts.
 
-    `fit` leaves out or converts the same columns, rejects amounts as labels, and warns of columns, misspelled labels
-    and totals; the other checks are made here only.
+    `fit` leaves out or converts the same columns, rejects amounts as labels, and warns of columns, labels, codes, ids,
+    copies and totals; the other checks are made here only, and `sepc fit` warns of leakage.
 
     Parameters
     ----------
@@ -62,8 +68,11 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     no - Left out; to use it, name it in force_features (--use)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
+    _check_shapes(X, y)
     n_given = _n_rows(X)
-    n_rows = n_given if n_rows is None else n_rows
+    if n_rows is None:
+        n_rows = n_given
+    check_number("n_rows", n_rows, least=n_given, whole=True, instead="which is how many there are")
     labels = None if y is None else np.asarray(y)
     found = []
     if labels is not None:
@@ -78,9 +87,34 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
     found += category_findings(columns, values)
     found += total_findings(_last_cells(X), values) if n_looked_at == n_rows else []
-    found += [] if labels is None else _leakage(columns, values, labels)
-    found += row_findings(values, labels)
+    known = values
+    if labels is not None:
+        has_label = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
+        known = {name: column[has_label] for name, column in values.items()}
+        found += leakage_findings(columns, known, labels[has_label])
+    found += code_findings(known, None if labels is None else labels[has_label])
+    found += [*copy_findings(values, labels), *row_findings(values, labels)]
     return Findings.of(found, n_rows, n_looked_at)
+
+
+def warn_at_fit(
+    last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]], y: NDArray[Any], wanted: Collection[str] = ()
+) -> None:
+    """Warn of a last row of totals, of copies, and of codes except in columns that the user wants; called by `fit`."""
+    unsure = {name: column for name, column in values.items() if name not in wanted}
+    for found in (*total_findings(last, values), *copy_findings(values, y), *code_findings(unsure, y)):
+        where = "" if found.about == "rows" else f"Column {shown(found.about)}: "
+        seen = found.seen if where else f"{found.seen[0].upper()}{found.seen[1:]}"
+        warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
+
+
+def _check_shapes(X: Any, y: Any) -> None:
+    """Raise unless these are a table and labels."""
+    is_rows = is_table(X) or (np.ndim(X) in (1, 2) and not hasattr(X, "toarray"))
+    if not is_rows or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
+        raise TypeError(f"X is a {type(X).__name__}; look takes a DataFrame, an Arrow table or an array of rows.")
+    if y is not None and np.ndim(y) != 1:
+        raise ValueError(f"y must hold one label for each row; its shape is {np.shape(y)}.")
 
 
 def _n_rows(X: Any) -> int:
@@ -112,10 +146,3 @@ def _arrays(X: Any) -> dict[str, NDArray[Any]]:
 
 def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
     return last_cells(X) if is_table(X) else {name: column[-1:] for name, column in _arrays(X).items()}
-
-
-def _leakage(columns: tuple[Column, ...], values: dict[str, NDArray[Any]], labels: NDArray[Any]) -> list[Finding]:
-    """Features that predict the labels alone, judged by the rows with a label."""
-    is_known = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
-    known = {name: column[is_known] for name, column in values.items()}
-    return leakage_findings(columns, known, labels[is_known])

@@ -63,7 +63,7 @@ def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None)
     level = LEVEL / max(1, len(drifts) + len(labels))
     found = {name: r for name, (r, p) in drifts.items() if p <= level and abs(r) >= WEAKEST}
     of_labels = max((abs(r) for r, p in labels if p <= level and abs(r) >= WEAKEST), default=0.0)
-    return [*dates, *_of_order(found, len(numbers), in_blocks), *_of_labels(of_labels)]
+    return [*dates, *_of_order(found, len(numbers), in_blocks, of_labels)]
 
 
 def _codes(y: ArrayLike) -> IntArray:
@@ -123,27 +123,21 @@ def _of_dates(name: str, values: NDArray[Any]) -> Finding:
     )
 
 
-def _of_order(found: dict[str, float], n_columns: int, in_blocks: bool) -> list[Finding]:
-    if not found:
+def _of_order(found: dict[str, float], n_columns: int, in_blocks: bool, r_labels: float) -> list[Finding]:
+    """A finding if columns or labels drift."""
+    seen = []
+    if found:
+        most = max(found, key=lambda name: abs(found[name]))
+        r, drift = abs(found[most]), "drifts" if len(found) == 1 else "drift"
+        named = f"'{name_of(most)}' most (rank correlation {r:.2f} with the row number)"
+        in_all = f"{len(found):,} of {counted(n_columns, 'column')} {drift} from the first row to the last, {named}"
+        seen.append(f"they are sorted by column '{name_of(most)}'" if r >= SORTED else in_all)
+    if r_labels:
+        seen.append(
+            f"labels drift from the first row to the last (rank correlation {r_labels:.2f} with the row number)"
+        )
+    if not seen:
         return []
-    most = max(found, key=lambda name: abs(found[name]))
-    r = abs(found[most])
-    if r >= SORTED:
-        seen = f"they are sorted by column '{name_of(most)}'"
-    else:
-        drift = "drifts" if len(found) == 1 else "drift"
-        seen = f"{len(found):,} of {counted(n_columns, 'column')} {drift} from the first row to the last, "
-        seen += f"'{name_of(most)}' most (rank correlation {r:.2f} with the row number)"
-    return [_order_finding(seen, IN_BLOCKS_ADVICE if in_blocks else f"If this is their order in time, {ADVICE}")]
-
-
-def _of_labels(r: float) -> list[Finding]:
-    if not r:
-        return []
-    seen = f"labels drift from the first row to the last (rank correlation {r:.2f} with the row number)"
-    return [_order_finding(seen, f"If this is their order in time, {ADVICE}")]
-
-
-def _order_finding(seen: str, advice: str) -> Finding:
     matters = "Later rows differ from earlier ones, so a test on randomly drawn rows is optimistic"
-    return Finding(ABOUT, Severity.DOUBTFUL, seen, matters, advice)
+    advice = IN_BLOCKS_ADVICE if in_blocks else f"If this is their order in time, {ADVICE}"
+    return [Finding(ABOUT, Severity.DOUBTFUL, "; ".join(seen), matters, advice)]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.frames import frame_of
+from sepc.points.missing_labels import refuse_missing_labels
 from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:
@@ -98,8 +99,15 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
     ([120, 3], [2, 0])
     """
     if not hasattr(model, "out_of_fold_"):
-        raise ValueError("The model has no out-of-fold probabilities; fit it with out_of_fold=True.")
-    return suspected_labels(model.out_of_fold_, np.asarray(y), model.classes_)
+        advice = "fit an SEPClassifier(out_of_fold=True) to the same rows, and give suspects that one."
+        if hasattr(model, "out_of_fold"):
+            advice = "fit it with out_of_fold=True; model files do not keep them."
+        raise ValueError(f"{type(model).__name__} has no out-of-fold probabilities; {advice}")
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must hold one label for each row; its shape is {labels.shape}.")
+    refuse_missing_labels(labels)
+    return suspected_labels(model.out_of_fold_, labels, model.classes_)
 
 
 def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: NDArray[Any]) -> Suspects:

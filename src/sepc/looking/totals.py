@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,13 +63,6 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
     ]
 
 
-def warn_of_totals(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> None:
-    """Warn if the last row holds the sums of the others; called by `fit`, with the parameters of `total_findings`."""
-    for found in total_findings(last, values):
-        seen = f"{found.seen[0].upper()}{found.seen[1:]}"
-        warnings.warn(f"{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=6)
-
-
 def _is_called_total(cell: Any) -> bool:
     return isinstance(cell, str) and TOTAL.fullmatch(cell.strip().rstrip(":").strip()) is not None
 
@@ -80,4 +72,6 @@ def _ends_with_sum(numbers: FloatArray) -> bool:
     others = numbers[:-1][~np.isnan(numbers[:-1])]
     if np.count_nonzero(others) < FEWEST_ADDED:
         return False
-    return bool(abs(others.sum() - numbers[-1]) <= TOLERANCE * np.abs(others).sum())
+    with np.errstate(over="ignore"):
+        total, size = others.sum(), np.abs(others).sum()
+    return bool(np.isfinite(size) and abs(total - numbers[-1]) <= TOLERANCE * size)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.wording import calendar_day, name_of, quantity, short
@@ -33,6 +33,8 @@ OPEN_TAIL = 0.1
 ROUNDED_TO = 0.1
 # Values this close to a training value, as a share of the range, differ from it by rounding or a small thickness.
 SAME_VALUE = 1e-4
+# Values are compared with the ends of ranges up to this share of themselves, since a pipeline restores them inexactly.
+ROUNDING = 1e-9
 LONGEST_FEATURE = 40
 
 UNSEEN_COMBINATION = "a combination not seen in training"
@@ -43,19 +45,26 @@ SINGLE_CASES = "single training cases"
 MOST_CATEGORIES, MOST_OF_THEM = 2, 0.8
 
 
+class Condition(NamedTuple):
+    """What a name says of one feature: the range that it gives, or the codes of the categories."""
+
+    text: str
+    feature: int
+    low: float = -np.inf
+    high: float = np.inf
+    codes: tuple[int, ...] = ()
+
+
 class Names(NamedTuple):
-    """The names of a model's ellipsoids, and of its regions that training rows lie in."""
+    """The names of a model's ellipsoids, and of its regions that training rows lie in, with their conditions."""
 
     ellipsoids: tuple[str, ...]
     inside: tuple[str, ...]
+    conditions: tuple[tuple[Condition, ...], ...]
+    conditions_inside: tuple[tuple[Condition, ...], ...]
 
 
 _KNOWN: WeakKeyDictionary[SEPModel, Names] = WeakKeyDictionary()
-
-
-def ellipsoid_name(model: SEPModel, k: int) -> str:
-    """The name of an ellipsoid, unique among those of its model."""
-    return names_of(model).ellipsoids[k]
 
 
 def region_name(model: SEPModel, region: int) -> str:
@@ -73,9 +82,28 @@ def region_name(model: SEPModel, region: int) -> str:
 def names_of(model: SEPModel) -> Names:
     """The names of a model, built on first use; no two are the same."""
     if model not in _KNOWN:
-        ellipsoids = _ellipsoid_names(model)
-        _KNOWN[model] = Names(ellipsoids, _names_inside(model, ellipsoids))
+        _KNOWN[model] = _name_all(model)
     return _KNOWN[model]
+
+
+def conditions_of(model: SEPModel, region: int) -> tuple[Condition, ...]:
+    """The conditions in the name of a region or, outside all ellipsoids, of the nearest one."""
+    names, place = names_of(model), region - len(model.table.counts)
+    if region < 0 or place >= model.n_ellipsoids:
+        return ()
+    return names.conditions_inside[region] if place < 0 else names.conditions[place]
+
+
+def meets(model: SEPModel, rows: FloatArray, condition: Condition) -> BoolArray:
+    """Which rows meet a condition; they are in the features that names are written in, followed by category codes."""
+    values, usual = rows[:, condition.feature], model.usual
+    assert usual is not None
+    if condition.codes:
+        codes = rows[:, len(model.shift) + usual.code_column(condition.feature)]
+        return np.isin(codes, condition.codes) & ~np.isnan(values)
+    values = np.floor(values) if usual.displays[condition.feature].kind is FeatureKind.DATE else values
+    slack = ROUNDING * np.abs(values)
+    return np.asarray((values >= condition.low - slack) & (values <= condition.high + slack))
 
 
 def feature_name(model: SEPModel, j: int) -> str:
@@ -88,26 +116,25 @@ def value_in_words(usual: TrainingSummary, j: int, value: float) -> str:
     return calendar_day(value) if usual.displays[j].kind is FeatureKind.DATE else quantity(value)
 
 
-def _ellipsoid_names(model: SEPModel) -> tuple[str, ...]:
-    names = _distinct_names(model, [[k] for k in range(model.n_ellipsoids)])
-    times, labels = Counter(names), model.classes[model.owners]
-    pairs = zip(names, labels, strict=True)
-    return _make_unique([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
-
-
-def _names_inside(model: SEPModel, ellipsoids: Sequence[str]) -> tuple[str, ...]:
+def _name_all(model: SEPModel) -> Names:
     sets = [np.flatnonzero(row).tolist() for row in model.table.memberships]
-    shared = iter(_distinct_names(model, [ellipsoid_set for ellipsoid_set in sets if len(ellipsoid_set) > 1]))
-    return _make_unique(
-        [
-            f"{next(shared)} (where {len(ellipsoid_set)} overlap)"
-            if len(ellipsoid_set) > 1
-            else ellipsoids[ellipsoid_set[0]]
-            if ellipsoid_set
-            else SINGLE_CASES
-            for ellipsoid_set in sets
-        ]
-    )
+    alone = _conditions(model, [[k] for k in range(model.n_ellipsoids)])
+    shared = iter(_conditions(model, [ellipsoids for ellipsoids in sets if len(ellipsoids) > 1]))
+    plain = [_joined(conditions, [k]) for k, conditions in enumerate(alone)]
+    times, labels = Counter(plain), model.classes[model.owners]
+    pairs = zip(plain, labels, strict=True)
+    unique = _make_unique([f"{name} ({name_of(label)})" if times[name] > 1 else name for name, label in pairs])
+    inside, names = [], []
+    for ellipsoids in sets:
+        n = len(ellipsoids)
+        inside.append(next(shared) if n > 1 else alone[ellipsoids[0]] if n else ())
+        overlapping = f"{_joined(inside[-1], ellipsoids)} (where {n} overlap)"
+        names.append(overlapping if n > 1 else unique[ellipsoids[0]] if n else SINGLE_CASES)
+    return Names(unique, _make_unique(names), tuple(alone), tuple(inside))
+
+
+def _joined(conditions: Sequence[Condition], ellipsoids: Sequence[int]) -> str:
+    return ", ".join(one.text for one in conditions) or f"ellipsoid {' and '.join(map(str, ellipsoids))}"
 
 
 def _isolated_name(model: SEPModel, i: int) -> str:
@@ -141,53 +168,62 @@ def _spread(usual: TrainingSummary) -> FloatArray:
     return np.asarray(usual.overall[:, -1] - usual.overall[:, 0])
 
 
-def _distinct_names(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[str]:
-    """Names of sets of ellipsoids: of two conditions, or of three where two names would be the same."""
+def _conditions(model: SEPModel, sets: Sequence[Sequence[int]]) -> list[tuple[Condition, ...]]:
+    """What sets of ellipsoids are named by: two conditions, or three where two names would be the same."""
     if model.usual is None or not sets:
-        return [f"ellipsoid {' and '.join(map(str, ellipsoids))}" for ellipsoids in sets]
+        return [()] * len(sets)
     boxes = _usual_ranges(model, model.usual, sets)
     # Ellipsoids have no bounds in standalone features, so these do not name them.
     share = np.where(model.is_placed, boxes.share, np.inf)
     order = np.argsort(share, axis=1, kind="stable")[:, : min(MOST_CONDITIONS, len(model.placed))]
     rarest = order.tolist()
-    names = [_name(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
-    times = Counter(names)
+    named = [_chosen(model, boxes, i, features[:N_CONDITIONS], WORTH) for i, features in enumerate(rarest)]
+    times = Counter(tuple(one.text for one in conditions) for conditions in named)
     return [
-        _name(model, boxes, i, rarest[i], WORTH_TELLING_APART) if times[name] > 1 else name
-        for i, name in enumerate(names)
+        _chosen(model, boxes, i, rarest[i], WORTH_TELLING_APART)
+        if times[tuple(one.text for one in conditions)] > 1
+        else conditions
+        for i, conditions in enumerate(named)
     ]
 
 
-def _name(model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float) -> str:
+def _chosen(
+    model: SEPModel, boxes: _UsualRanges, i: int, features: Sequence[int], worth: float
+) -> tuple[Condition, ...]:
     """The first of these conditions of box `i`, and those of the others that at most a share `worth` of rows meets."""
-    first, *others = features
-    kept = [first, *(j for j in others if boxes.share[i, j] <= worth)]
-    return ", ".join(_condition(model, boxes, i, j) for j in kept)
+    # A feature that says nothing, such as one whose rows have many categories, has an infinite share.
+    shares = [(j, boxes.share[i, j], np.inf if j == features[0] else worth) for j in features]
+    return tuple(_condition(model, boxes, i, j) for j, share, most in shares if share < np.inf and share <= most)
 
 
-def _condition(model: SEPModel, boxes: _UsualRanges, i: int, j: int) -> str:
+def _condition(model: SEPModel, boxes: _UsualRanges, i: int, j: int) -> Condition:
     """What the rows of box `i` have in common in feature `j`."""
     usual, name = boxes.usual, feature_name(model, j)
     if j in boxes.categories:
         codes = boxes.categories[j][i].tolist()
-        return f"{name} {' or '.join(short(usual.displays[j].categories[code], LONGEST_FEATURE) for code in codes)}"
-    low, high = (_rounded_end(usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
+        named = " or ".join(short(usual.displays[j].categories[code], LONGEST_FEATURE) for code in codes)
+        return Condition(f"{name} {named}", j, codes=tuple(codes))
+    (low, least), (high, most) = (_rounded_end(usual, j, float(ends[i, j])) for ends in (boxes.low, boxes.high))
     is_open_below, is_open_above = boxes.below[i, j] <= OPEN_TAIL, boxes.above[i, j] <= OPEN_TAIL
     if is_open_above and not is_open_below:
-        return f"{name} ≥ {low}"
+        return Condition(f"{name} ≥ {low}", j, low=least)
     if is_open_below and not is_open_above:
-        return f"{name} ≤ {high}"
-    return f"{name} {low}" if low == high else f"{name} {low} to {high}"
+        return Condition(f"{name} ≤ {high}", j, high=most)
+    return Condition(f"{name} {low}" if low == high else f"{name} {low} to {high}", j, least, most)
 
 
-def _rounded_end(usual: TrainingSummary, j: int, end: float) -> str:
-    """The end of a range, rounded to a tenth of the spread of the feature or finer."""
+def _rounded_end(usual: TrainingSummary, j: int, end: float) -> tuple[str, float]:
+    """The end of a range, rounded to a tenth of the spread of the feature or finer: as text, and as a number."""
     values = usual.overall[j]
     tenth = len(values) // 10
     spread = float(values[-1 - tenth]) - float(values[tenth])
     if not 0.0 < spread < np.inf:
-        return value_in_words(usual, j, _as_in_training(usual, j, end))
-    return value_in_words(usual, j, round(end, -int(np.floor(np.log10(spread * ROUNDED_TO)))))
+        rounded = _as_in_training(usual, j, end)
+    else:
+        rounded = round(end, -int(np.floor(np.log10(spread * ROUNDED_TO))))
+    text = value_in_words(usual, j, rounded)
+    is_day = usual.displays[j].kind is FeatureKind.DATE
+    return text, float(np.floor(rounded)) if is_day else float(text.replace(",", ""))
 
 
 def _make_unique(names: Sequence[str]) -> tuple[str, ...]:

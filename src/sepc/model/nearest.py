@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -65,6 +66,10 @@ class Places:
     semi_axes: FloatArray
     isolated: cKDTree
 
+    def __reduce__(self) -> Any:
+        # The oldest two pickle protocols cannot write the tree.
+        return _places, (self.centers, self.axes, self.semi_axes, np.array(self.isolated.data))
+
     def coordinates(self, rows: FloatArray, k: int) -> FloatArray:
         """Coordinates of rows along the axes of ellipsoid `k`, from its center."""
         return map_rows(rows, self.centers[k], self.axes[k])
@@ -76,7 +81,11 @@ def prepare_places(centers: FloatArray, roots: FloatArray, isolated: FloatArray)
         raise ValueError("There are no ellipsoids and no isolated points, so there is no nearest place.")
     # Decompose the inverse, as in Ellipsoid: rounding is then small against the longest axes, which distances need.
     columns, semi_axes, _ = np.linalg.svd(np.linalg.inv(roots))
-    return Places(centers, columns.transpose(0, 2, 1), semi_axes, cKDTree(isolated))
+    return _places(centers, columns.transpose(0, 2, 1), semi_axes, isolated)
+
+
+def _places(centers: FloatArray, axes: FloatArray, semi_axes: FloatArray, isolated: FloatArray) -> Places:
+    return Places(centers, axes, semi_axes, cKDTree(isolated))
 
 
 def nearest_places(

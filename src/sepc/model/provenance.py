@@ -5,12 +5,12 @@ from __future__ import annotations
 import platform
 import re
 from functools import cache
-from importlib.metadata import version
 
 import numpy as np
 import scipy
 import sklearn
 
+from sepc.plain_values import version_of
 from sepc.records import record, text, texts, whole
 
 ROW_DIGEST = re.compile(r"([0-9a-f]{32})?")
@@ -60,7 +60,7 @@ def running_versions() -> tuple[str, ...]:
     """Python and the packages that a fit depends on, each with its version."""
     return (
         f"Python {platform.python_version()}",
-        f"sepc {version('sepc')}",
+        f"sepc {version_of('sepc')}",
         f"numpy {np.__version__}",
         f"scipy {scipy.__version__}",
         f"scikit-learn {sklearn.__version__}",

@@ -17,7 +17,7 @@ from sepc.model.nearest import Places, prepare_places
 from sepc.model.seen_rows import SeenRows
 from sepc.model.signature_table import SignatureTable
 from sepc.model.standalone import Standalone
-from sepc.model.training_summary import TrainingSummary
+from sepc.model.training_summary import FeatureKind, TrainingSummary
 from sepc.model.verdicts import KeptVerdicts
 from sepc.model.weights import Weights
 from sepc.records import (
@@ -176,6 +176,15 @@ class SEPModel(ShownAsCard):
     def n_bytes(self) -> int:
         """Size of all arrays together."""
         return size_in_bytes(self)
+
+    @cached_property
+    def column_of(self) -> IntArray:
+        """For each feature, the first feature of the column that it comes from; that one is named like the column."""
+        each = np.arange(len(self.feature_names))
+        if self.usual is None:
+            return each
+        is_first = [display.kind is not FeatureKind.PART for display in self.usual.displays]
+        return np.asarray(np.maximum.accumulate(np.where(is_first, each, 0)))
 
     @cached_property
     def shares(self) -> FloatArray:

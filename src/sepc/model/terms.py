@@ -116,17 +116,24 @@ class Term(ShownAsCard, RowView):
     _only: Terms
 
     def largest(self, n: int = 5) -> list[tuple[str, float]]:
-        """The `n` largest terms for or against the label, with their names."""
-        return sorted(self.named(), key=lambda item: -abs(item[1]))[:n]
+        """The `n` largest terms, the sum of the others, and that of an average case: together they are `log_odds`."""
+        *terms, average = self.named()
+        terms.sort(key=lambda term: -abs(term[1]))
+        if len(terms) > n + 1:
+            terms[n:] = [(f"the other {len(terms) - n:,} together", sum(value for _, value in terms[n:]))]
+        return [*terms, average]
 
     def named(self) -> list[tuple[str, float]]:
-        """All terms with their names: features, then ellipsoids with their labels, then isolated rows together."""
+        """All terms with their names; they add up to `log_odds`.
+
+        Features come first, then ellipsoids with their labels, isolated rows together, and an average case.
+        """
         values = [*self.features.tolist(), *self.ellipsoids.tolist(), float(self.isolated)]
-        return list(zip(self._only._names(), values, strict=False))
+        return [*zip(self._only._names(), values, strict=False), ("an average case", float(self.offset))]
 
     def _card(self) -> Card:
         title = f"Terms of one decision: {shown(self.label)} against {shown(self.runner_up)}"
-        facts = [("log-odds", f"{self.log_odds:+.2f}"), ("of the average row", f"{self.offset:+.2f}")]
+        facts = [("log-odds", f"{self.log_odds:+.2f}")]
         if self.fading < 1.0:
             left = percent(float(self.fading))
             facts.append(("fading", f"far from training rows, {left} of the probabilities is left"))

@@ -13,7 +13,7 @@ from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.columns.written import Written
-from sepc.estimators.exported import are_texts
+from sepc.estimators.exported import are_texts, check_encodable
 from sepc.onnx.graph import Graph, Value, onnx_package
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 # The name of the export target in messages.
 TARGET = "ONNX"
+
+# The text that means a missing value; a blank cell is no category.
+GAP = ""
 
 # The domain of the operator that looks up text, and its version that matches the opset of the graph.
 TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
@@ -69,13 +72,13 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
     taken = {*outputs, *(column.name for column in used), ""}
     inputs = []
     for column in used:
-        name = column.name
+        name = check_encodable(column.name, TARGET)
         if name in outputs or not name:
             while name in taken:
                 name = f"in_{name}"
             taken.add(name)
-        gap = _gap_of(column.name, preparation.categories[column.name]) if column.kind is Kind.CATEGORY else None
-        inputs.append(ColumnInput(name, column.name, column.kind, gap, column.written))
+        is_text = column.kind is Kind.CATEGORY and are_texts(column.name, preparation.categories[column.name], TARGET)
+        inputs.append(ColumnInput(name, column.name, column.kind, GAP if is_text else None, column.written))
     return tuple(inputs)
 
 
@@ -135,14 +138,3 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
         tests.append(is_gap)
     tests.append(graph("Or", is_gap, graph("Not", is_gap)))
     return graph("ArgMax", graph.cast(_joined(graph, tests, 1), "INT32"), axis=1, keepdims=0)
-
-
-def _gap_of(name: str, categories: Categories) -> str | None:
-    """The text that means a missing value: empty, unless that is a category; None if categories are numbers."""
-    if not are_texts(name, categories, TARGET):
-        return None
-    texts = [str(value) for value in categories.values if value is not None]
-    gap = ""
-    while gap in texts:
-        gap = f"<{gap or 'missing'}>"
-    return gap

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported, type_of_labels
 from sepc.onnx.columns import TARGET, ColumnInput, inputs_of
+from sepc.plain_values import version_of
 
 # The outputs after the label, in order, and their types.
 KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
@@ -23,7 +23,7 @@ LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64",
 
 def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
     """One input for each column of a table with categories or dates; empty if the rows come as one matrix."""
-    preparation = exported.decider.preparation_
+    preparation = exported.decider.encoding_
     return () if preparation is None else inputs_of(preparation, tuple(outputs))
 
 
@@ -41,7 +41,7 @@ def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]
         **({"remarks": list(exported.remarks)} if exported.remarks else {}),
         "causes": {str(int(cause)): cause.name for cause in Cause if cause is not Cause.DRIFTED},
     }
-    return {"sepc_version": version("sepc")} | {name: json.dumps(fact) for name, fact in own.items()}
+    return {"sepc_version": version_of("sepc")} | {name: json.dumps(fact) for name, fact in own.items()}
 
 
 def label_constant(classes: NDArray[Any]) -> tuple[NDArray[Any], str]:

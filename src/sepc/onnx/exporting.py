@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.locating import Geometry, squared_distances
 from sepc.onnx.terms import terms_of
 from sepc.onnx.weights import decide_by_weights
+from sepc.plain_values import version_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -62,7 +62,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     An ONNX graph does not impute missing values, and cannot raise errors. For rows with NaN or infinity, `trust` and
     `probabilities` are NaN, `accepted` is false, `cause` is MISSING or, for infinity, UNSEEN, `region` is -1, and
     `label` is the most common label of training, which says nothing about the row. A missing category
-    is an empty string or, if that is a category of its own, the text that the metadata gives as the column's `gap`.
+    is an empty string.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     proto: ModelProto = onnx.helper.make_model(
         graph.finished(given, outputs),
         producer_name="sepc",
-        producer_version=version("sepc"),
+        producer_version=version_of("sepc"),
         ir_version=IR_VERSION,
         opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in opsets.items()],
         doc_string="Decisions of a model of the Python package sepc.",
@@ -115,7 +115,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
 def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], with_terms: bool) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     model, min_trust = exported.model, float(exported.decider.min_trust)
-    preparation = exported.decider.preparation_
+    preparation = exported.decider.encoding_
     rows, codes = (INPUT, None) if preparation is None else rows_of(graph, preparation, inputs)
     rows, codes = _with_typical(graph, model, rows, codes)
     is_bad = graph("IsNaN", graph.total(graph("Mul", rows, 0.0), 1))

@@ -15,6 +15,7 @@ from sepc.plot.canvas import axes_or_new, for_matplotlib, place_legend
 from sepc.plot.models import partition_of
 from sepc.plot.palette import RIGHT, WRONG, WRONG_HATCH
 from sepc.views.outcomes import RegionOutcomes, outcomes_by_region
+from sepc.wording import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,8 +108,7 @@ class TrustDisplay(ShownOnOneLine):
 
     def plot(self, ax: Axes | None = None, *, max_regions: int = 12) -> Self:
         """Draw on the given axes, or on a new figure."""
-        if max_regions < 1:
-            raise ValueError(f"max_regions is {max_regions}; it must be at least 1.")
+        check_number("max_regions", max_regions, least=1, whole=True)
         bars = Bars.of(self.outcomes, max_regions)
         self.ax_ = axes_or_new(ax, (8.5, 1.9 + 0.33 * len(bars.names)))
         self.figure_ = self.ax_.figure

@@ -17,7 +17,7 @@ from sepc.plot.models import partition_of
 from sepc.plot.palette import look
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights
-from sepc.wording import counted
+from sepc.wording import check_number, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,15 +117,12 @@ class WeightsDisplay(ShownOnOneLine):
         WeightsDisplay
         """
         for name, most in (("max_features", max_features), ("max_ellipsoids", max_ellipsoids)):
-            if most < 1:
-                raise ValueError(f"{name} is {most}; it must be at least 1.")
+            check_number(name, most, least=1, whole=True)
         classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
         contrast = contrast_of(model, label)
         rows = None if X is None or np.shape(X)[0] == 0 else classifier.decide(X).rows
-        curves = curves_of(
-            model, contrast, rows, features, max_features, categories_by_feature(classifier.preparation_)
-        )
+        curves = curves_of(model, contrast, rows, features, max_features, categories_by_feature(classifier.encoding_))
         return cls(model, contrast, curves, ellipsoid_weights(model, contrast, rows, max_ellipsoids)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def is_gap(value: Any) -> bool:
         return bool(np.isnat(value))
     # Comparisons with NA have no truth value.
     is_nan = isinstance(value, float | np.floating) and value != value
+    is_nan = is_nan or (isinstance(value, Decimal) and value.is_nan())
     return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
 
 
@@ -79,7 +81,8 @@ def feature_names(X: Any) -> tuple[str, ...]:
 
 def _column_names(X: Any, table: NDArray[Any]) -> tuple[str, ...]:
     if hasattr(X, "columns"):
-        return tuple(str(name) for name in X.columns)
+        # The `columns` of an Arrow table are its cells.
+        return tuple(str(name) for name in getattr(X, "column_names", X.columns))
     return _default_names(table.shape[1])
 
 

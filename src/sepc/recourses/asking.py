@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_probability
+from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import classifier_name, preparation_of, unwrap
+from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.kernels.threads import single_threaded
 from sepc.model.edits import DROP_FEATURE
 from sepc.plain_values import plain
@@ -28,7 +26,7 @@ from sepc.recourses.recourse import Recourse
 from sepc.recourses.relations import GivenRelation
 from sepc.recourses.searching import AnswerSearch
 from sepc.recourses.tables import as_rows
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 # Answers to look for, for one row and for each row of a table.
 SEVERAL, ONE = 3, 1
@@ -118,13 +116,18 @@ def recourse(
     To be accepted as 'benign' ...
     """
     if min_trust is not None:
-        check_probability("min_trust", min_trust)
+        check_number("min_trust", min_trust, least=0, most=1)
+    if n_answers is not None:
+        check_number("n_answers", n_answers, least=1, whole=True)
+    for name, limits in (("cost", cost), ("bounds", bounds), ("direction", direction)):
+        if limits is not None and not isinstance(limits, Mapping):
+            raise TypeError(f"{name} is {shown(limits)}; give a mapping of columns, such as {{'age': ...}}.")
     X = as_rows(row)
     question = Question(
         model,
         to,
         cost,
-        tuple(fixed),
+        (fixed,) if isinstance(fixed, str) else tuple(fixed),
         bounds,
         direction,
         min_trust,
@@ -176,14 +179,10 @@ class Question:
         return Recourse(plain(to), decision, answers, search.bound, proof, blocking, loose, search.accepting)
 
     def _limits(self, partition: SEPDecisions, X: Any) -> GivenLimits:
-        asked = Row(partition.model, partition.rows[0], self._preparation)
+        asked = Row(partition.model, partition.rows[0], partition.preparation)
         fixed = (*self.fixed, *_dropped(partition))
         limits = given_limits(asked, self.cost, fixed, self.bounds, self.direction)
         return replace(limits, relations=self.relations, table=X)
-
-    @cached_property
-    def _preparation(self) -> Any:
-        return preparation_of(self.model)
 
 
 def _known_changes(model: Any, changes: Any) -> KnownChanges:
@@ -205,14 +204,29 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
             "fitted to the table itself; an SEPClassifier standardises, and takes categories and missing values."
         )
     partition = partition_behind(decisions)
-    if partition is None or getattr(inside.classifier, "transformer", None) is not None:
-        raise TypeError(f"{classifier_name(model)} has no partition of the columns themselves, which recourse needs.")
+    name = classifier_name(model)
+    if not isinstance(inside.classifier, DecidingClassifier):
+        raise TypeError(
+            f"Recourse searches the ellipsoids of a partition, which {name} lacks. Wrap it: fit "
+            f"TrustedClassifier({name}(...)) to the training rows, and ask for recourse from that."
+        )
+    if partition is None:
+        raise TypeError(
+            f"Recourse searches the ellipsoids of one partition, and this {name} has none, or several; ask an "
+            "SEPClassifier, such as that of a single stratum, or a TrustedClassifier around another library's model."
+        )
+    if getattr(inside.classifier, "transformer", None) is not None:
+        raise TypeError(
+            f"The partition of this {name} sees only what its transformer makes of the columns, and recourse is about "
+            "the columns themselves; fit it without a transformer."
+        )
     return partition
 
 
 def _check_complete(partition: SEPDecisions) -> None:
     if partition.missing.any():
-        names = [partition.model.feature_names[j] for j in np.flatnonzero(partition.missing[0])]
+        model = partition.model
+        names = [model.feature_names[j] for j in np.unique(model.column_of[partition.missing[0]])]
         raise ValueError(f"Missing values: {listed(map(shown, names), MOST_NAMES)}. Recourse needs a complete row.")
 
 

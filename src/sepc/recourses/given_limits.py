@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from sepc.recourses.given_relations import bind
 from sepc.recourses.given_row import Row
 from sepc.recourses.limits import Limits
 from sepc.recourses.relations import GivenRelation
-from sepc.wording import MOST_NAMES, listed, name_of, quantity, shown
+from sepc.wording import MOST_NAMES, check_number, listed, name_of, quantity, shown
 
 DIRECTIONS = ("up", "down")
 
@@ -231,8 +230,7 @@ def _allowed(row: Row, name: str, given: Any) -> GivenLimit:
 
 
 def _price(key: Any, price: float) -> float:
-    if isinstance(price, bool) or not isinstance(price, Real) or not 0.0 < price < np.inf:
-        raise ValueError(f"The cost of {shown(key)} is {price!r}; it must be a positive number.")
+    check_number(f"The cost of {shown(key)}", price, above=0)
     return float(price)
 
 

@@ -77,7 +77,7 @@ class Tables:
             # The table has durations, the model their seconds.
             return np.round(1e6 * values).astype("timedelta64[us]")
         is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
-        return values.astype(kind) if is_counted else values
+        return _pandas().Series(values).astype(kind) if is_counted else values
 
     def name(self, name: str) -> Any:
         """The name of a column in the table, where it may not be a string."""

@@ -12,14 +12,16 @@ from sepc.reporting.region_rows import RegionTable
 from sepc.reporting.reported_rows import ReportedRow
 from sepc.reporting.trust_check import TrustCheck, alarms
 from sepc.statistics.binomial import fewer_p_value
-from sepc.wording import counted, listed, percent
+from sepc.views.recall import Recall
+from sepc.wording import counted, listed, percent, shown
 
 # Rows that an action names, and actions in all.
 N_NAMED, MOST = 4, 8
 # A true label may itself be wrong if an accepted label with at least this trust contradicts it.
 SURE = 0.98
-# A region needs more rows if at least this many are not accepted there for lack of evidence.
-N_LACKING = 5
+# A region needs more rows if at least this many are not accepted there for lack of evidence, and training had fewer
+# cases there than are enough.
+N_LACKING, ENOUGH_CASES = 5, 100
 # A column with less than this share of the total importance could be left out.
 LEAST_SHARE = 0.002
 # Significance level for groups that do worse, divided among all groups (Bonferroni).
@@ -28,7 +30,7 @@ LEVEL = 0.01
 DO_ABOUT = {
     Cause.OVERLAP: "classes overlap there: they need a person, or another column that separates the classes",
     Cause.UNSEEN: "nothing like them was seen in training: check their values first",
-    Cause.THIN: "there is too little evidence: labels for rows like these would settle them",
+    Cause.THIN: "there is too little evidence for the trust asked for",
     Cause.DRIFTED: "the data have drifted there: label some of these rows and repair the model",
     Cause.MISSING: "they have missing values: fill these in and decide again",
     Cause.UNEXPLAINED: "the model gives no reason",
@@ -56,7 +58,10 @@ class Action:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What actions are derived from; `n_lacking` counts rows without enough evidence by region."""
+    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases.
+
+    `missed` are classes of which too many accepted rows got another label.
+    """
 
     held_out: HeldOut
     causes: Sequence[Group]
@@ -66,6 +71,7 @@ class Known:
     importances: Sequence[tuple[str, float]]
     results: Sequence[ColumnResults]
     n_lacking: Mapping[int, int]
+    missed: Sequence[Recall] = ()
 
 
 def actions_of(known: Known) -> tuple[Action, ...]:
@@ -87,9 +93,13 @@ def _review(known: Known) -> Iterator[Action]:
         right = ""
         if held_out.n_right_accepted is not None:
             right = f"; {percent(held_out.n_right_accepted / n_accepted)} of these labels are right"
-        yield Action(
-            f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}.", "results"
-        )
+        do, why = f"Use the labels of {counted(n_accepted, 'accepted row')}", f"Their trust is high enough{right}."
+        if known.missed:
+            names = listed([shown(own.name) for own in known.missed], N_NAMED)
+            wrong = listed([own.in_words for own in known.missed], N_NAMED)
+            do = f"Do not rely on accepted labels to find {names}; for the rest, u{do[1:]}"
+            why = f"Wrong among accepted rows, by true label: {wrong}. {why}"
+        yield Action(do, why, "results")
     if not n:
         return
     refused = sorted((cause for cause in known.causes if not cause.n_accepted), key=lambda cause: -cause.n_rows)
@@ -141,7 +151,7 @@ def _look_at_groups(known: Known) -> Iterator[Action]:
 
 
 def _collect(known: Known) -> Iterator[Action]:
-    """The region where most rows are not accepted for lack of evidence; more rows do not help where classes overlap."""
+    """The region with few training cases where most rows lack evidence; more do not help where classes overlap."""
     if known.regions is None:
         return
     places = {row.region: row for row in (*known.regions.rows, *known.regions.outside)}
@@ -150,14 +160,9 @@ def _collect(known: Known) -> Iterator[Action]:
     if most is None or lacking[most] < N_LACKING:
         return
     place = places[most]
-    where = (
-        f"training had {counted(place.n_training, 'row')} there"
-        if place.n_training
-        else "they lie beside training rows, not among them"
-    )
     yield Action(
         f"Collect more labelled rows like these: {place.name}",
-        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted for lack of evidence; {where}.",
+        f"{lacking[most]:,} of {counted(place.n_rows, 'row')} there are not accepted, for lack of training cases.",
         "regions",
     )
 

@@ -9,10 +9,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from sepc.estimators.base import decide_with_trust
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.history import Step
 from sepc.model_files import describe, to_bytes
-from sepc.reporting.card import held_out_figures
+from sepc.reporting.card import WRAP_IT, held_out_figures
 from sepc.reporting.facts import facts_of, parameters_of, promise_of
 from sepc.wording import counted
 
@@ -68,7 +69,7 @@ def bill_of_materials(
     used = [_component(text) for text in dict.fromkeys(text for step in steps for text in step.versions)]
     inside = [_foreign(step) for step in steps if step.is_foreign]
     own = f"sepc-model:{steps[-1].model}"
-    figures = [] if X is None or y is None else held_out_figures(estimator, X, y)
+    figures = [] if X is None or y is None else held_out_figures(decide_with_trust(estimator, X, WRAP_IT), y)
     return {
         "$schema": SCHEMA,
         "bomFormat": "CycloneDX",

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.columns.table import as_typed, column_names, column_of, exact_column_of, is_gap, is_table, with_columns
+from sepc.columns.table import (
+    as_typed,
+    column_names,
+    column_of,
+    exact_column_of,
+    is_gap,
+    is_table,
+    refuse_repeated,
+    with_columns,
+)
 from sepc.statistics.binomial import rate_interval
 from sepc.wording import did_you_mean, name_of, quantity, shown
 
@@ -93,6 +102,7 @@ def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  
 def _find_column(X: Any, name: Any) -> Any:
     """The column of this name; raises if there is none."""
     names = column_names(X) if is_table(X) else []
+    refuse_repeated(names, [name])
     for candidate in names:
         if str(candidate) == str(name):
             return candidate

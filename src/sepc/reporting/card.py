@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
+from sepc.estimators.partition_behind import partition_behind
+from sepc.estimators.unwrapping import classifier_name, warn_if_broken
 from sepc.metrics import aurc, ece
 from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of, proofs_of
-from sepc.reporting.partitions import named_region
-from sepc.wording import decimal, percent
+from sepc.reporting.partitions import names_of_regions
+from sepc.reporting.region_rows import region_table
+from sepc.views.outcomes import is_right
+from sepc.wording import decimal, percent, visible
 
-# Regions shown, those with the most training rows.
+WRAP_IT = "wrap it in a TrustedClassifier"
+# Regions shown, those with the most held-out rows.
 N_REGIONS = 10
 # Columns shown, those that matter most.
 N_COLUMNS = 10
@@ -51,12 +56,12 @@ def model_card(estimator: Any, X: ArrayLike | None = None, y: ArrayLike | None =
     """
     check_is_fitted(estimator)
     warn_if_broken(estimator)
-    inside = unwrap(estimator).classifier
     parts = [f"# {classifier_name(estimator)}", _facts(estimator), *_promise(estimator), *_proofs(estimator)]
     parts += _importances(estimator)
-    parts += _regions(inside)
     if X is not None and y is not None:
-        parts.append("## On held-out rows\n\n" + _table(("figure", "value"), held_out_figures(estimator, X, y)))
+        decisions = decide_with_trust(estimator, X, WRAP_IT)
+        parts.append("## On held-out rows\n\n" + _table(("figure", "value"), held_out_figures(decisions, y)))
+        parts += _regions(decisions, y)
     parts.append(_parameters(estimator))
     return "\n\n".join(parts) + "\n"
 
@@ -88,31 +93,25 @@ def _importances(estimator: Any) -> list[str]:
     return [head + _table(("column", "mean size"), [(escape_cell(name), f"{size:.2f}") for name, size in shown])]
 
 
-def _regions(estimator: Any) -> list[str]:
-    """The regions with the most training rows, and an interval for how often their label is right."""
-    if not hasattr(estimator, "regions_"):
+def _regions(decisions: Decisions, y: ArrayLike) -> list[str]:
+    """The regions with the most held-out rows, and how often labels are right there."""
+    partition = partition_behind(decisions)
+    if partition is None:
         return []
-    regions = estimator.regions_
-    low, high = regions.interval(0.95)
-    inside = [i for i, ellipsoids in enumerate(regions.ellipsoids) if ellipsoids]
-    largest = sorted(inside, key=lambda i: -int(regions.counts[i].sum()))[:N_REGIONS]
-    rows = [
-        (
-            i,
-            escape_cell(named_region(regions.model, i)),
-            escape_cell(regions.label[i]),
-            f"{int(regions.counts[i].sum()):,}",
-            f"{decimal(low[i])} to {decimal(high[i])}",
-        )
-        for i in largest
-    ]
-    head = f"## Regions\n\nThe {len(rows)} with the most training rows, of {len(inside)}.\n\n"
-    return [head + _table(("number", "region", "label", "rows", "right, 95 %"), rows)]
+    right, accepted = is_right(decisions.label, y), np.asarray(decisions.accepted)
+    regions = region_table(partition, decisions, accepted, right, names_of_regions(partition))
+    rows = []
+    for row in regions.rows[:N_REGIONS]:
+        figures = (f"{row.n_rows:,}", f"{row.n_accepted:,}", *(row.right or ()))
+        rows.append((row.region, escape_cell(row.name), *figures))
+    head = f"## Regions\n\n{regions.summary()}"
+    columns = ("number", "region", "held-out rows", "accepted", "right", "95 % interval")
+    return [head, *([_table(columns, rows)] if rows else [])]
 
 
-def held_out_figures(estimator: Any, X: ArrayLike, y: ArrayLike) -> list[tuple[str, str]]:
+def held_out_figures(decisions: Decisions, y: ArrayLike) -> list[tuple[str, str]]:
     """The performance of a model on held-out rows: the name of each figure, and its value in words."""
-    decisions, labels = decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), np.asarray(y)
+    labels = np.asarray(y)
     right, accepted = np.asarray(decisions.label == labels), np.asarray(decisions.accepted)
     causes = np.asarray(decisions.cause)
     rows = [
@@ -145,4 +144,4 @@ def escape_cell(value: Any) -> str:
     >>> print(escape_cell("a > b|c"))
     a &#62; b\|c
     """
-    return " ".join(str(value).split()).translate(ESCAPES)
+    return visible(" ".join(str(value).split())).translate(ESCAPES)

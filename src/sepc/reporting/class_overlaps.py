@@ -5,27 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 
-from sepc.columns.number_columns import complete_rows, number_columns
+from sepc.columns.number_columns import number_columns
+from sepc.columns.table import is_table, with_columns
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape
-from sepc.wording import name_of, percent, visible
+from sepc.landscape.wording import overlaps_in_words
+from sepc.wording import name_of, visible
 
 # Pairs of classes listed, those with the most rows in both ellipsoids.
 N_PAIRS = 15
+HOW = "An ellipsoid is drawn around the training rows of each class, in columns of numbers, without rows with gaps."
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two classes, and how many rows of each lie in the ellipsoids of both."""
+    """Two classes, and how many rows of each lie in the ellipsoids of both: as a count, and as a share."""
 
     first: str
     second: str
     disjoint: bool
     n_first: int
     n_second: int
+    share_first: float
+    share_second: float
     ratio_first: float | None
     ratio_second: float | None
 
@@ -37,24 +43,20 @@ class ClassOverlaps:
     Attributes
     ----------
     words : str
-        The landscape in a few sentences.
-    names, n_rows : tuples
-        The classes and their rows.
+        How they overlap, in a few sentences.
+    names : tuple of str
+        The classes.
     pairs : tuple of Pair
         Those that overlap most, of `n_pairs`.
     inside : tuple of tuples of float
         Entry ``inside[i][j]`` is the share of the rows of class i that lie in the ellipsoids of both i and j.
-    figures : tuple of (name, value)
-        Facts about the partition of the landscape.
     """
 
     words: str
     names: tuple[str, ...]
-    n_rows: tuple[int, ...]
     pairs: tuple[Pair, ...]
     n_pairs: int
     inside: tuple[tuple[float, ...], ...]
-    figures: tuple[tuple[str, str], ...]
 
     @property
     def most_inside(self) -> float:
@@ -68,15 +70,18 @@ def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None
     if X is None or y is None:
         return None, "The landscape needs the training rows; give X_train and y_train."
     try:
-        numbers = number_columns(X, "The landscape")
-        complete = complete_rows(numbers)
-        landscape = Landscape(_safe_indexing(numbers, complete), _safe_indexing(y, complete))
+        numbers, names = number_columns(X)
+        if not names:
+            return None, "There is no landscape of these training rows: they have no numeric column."
+        complete = np.flatnonzero(~np.isnan(numbers).any(axis=1))
+        table = with_columns(X, names) if is_table(X) else numbers
+        landscape = Landscape(_safe_indexing(table, complete), _safe_indexing(y, complete))
     except ValueError as error:
         return None, f"There is no landscape of these training rows: {error}"
-    return _from_figures(landscape.figures, landscape.summary()), ""
+    return _from_figures(landscape.figures), ""
 
 
-def _from_figures(figures: LandscapeFigures, words: str) -> ClassOverlaps:
+def _from_figures(figures: LandscapeFigures) -> ClassOverlaps:
     names = tuple(map(name_of, figures.classes))
     overlaps = sorted(figures.overlaps, key=lambda overlap: -(overlap.n_first + overlap.n_second))
     inside = [[1.0] * len(names) for _ in names]
@@ -90,30 +95,17 @@ def _from_figures(figures: LandscapeFigures, words: str) -> ClassOverlaps:
             bool(overlap.disjoint),
             int(overlap.n_first),
             int(overlap.n_second),
+            inside[overlap.first][overlap.second],
+            inside[overlap.second][overlap.first],
             overlap.ratio_first,
             overlap.ratio_second,
         )
         for overlap in overlaps[:N_PAIRS]
     )
     return ClassOverlaps(
-        words=visible(words),
+        words=visible(f"{HOW} {overlaps_in_words(figures)}"),
         names=names,
-        n_rows=tuple(map(int, figures.n_rows)),
         pairs=pairs,
         n_pairs=len(overlaps),
         inside=tuple(map(tuple, inside)),
-        figures=_figures(figures),
-    )
-
-
-def _figures(figures: LandscapeFigures) -> tuple[tuple[str, str], ...]:
-    return (
-        ("rows partitioned", f"{figures.n_partitioned:,}"),
-        ("ellipsoids", f"{figures.n_ellipsoids:,}"),
-        ("regions", f"{figures.n_regions:,}"),
-        ("small disjuncts", f"{figures.n_small:,}, with {percent(figures.small_share)} of the rows"),
-        ("rows in regions with several labels", percent(figures.mixed_share)),
-        ("rows with a minority label there", percent(figures.outvoted_share)),
-        ("rows in no ellipsoid", percent(figures.outside_share)),
-        ("isolated rows", f"{figures.n_isolated:,}"),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.lost_promise import has_lost_promise
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
+from sepc.plain_values import version_of
 from sepc.wording import name_of
 
 Facts = tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ Facts = tuple[tuple[str, str], ...]
 
 def facts_of(estimator: Any) -> Facts:
     """The library, the features, the classes and the size of the model, as far as the estimator has them."""
-    facts = {"library": f"sepc {version('sepc')}", "features": _features(estimator)}
+    facts = {"library": f"sepc {version_of('sepc')}", "features": _features(estimator)}
     estimator = unwrap(estimator).classifier
     counts = getattr(getattr(estimator, "model_", None), "class_counts", None)
     labels = [str(label) for label in estimator.classes_]
@@ -54,7 +54,7 @@ def _features(estimator: Any) -> str:
     n_features = getattr(estimator, "n_features_in_", None)
     if n_features is None:
         return "not recorded"
-    preparation = getattr(unwrap(estimator).classifier, "preparation_", None)
+    preparation = getattr(unwrap(estimator).classifier, "encoding_", None)
     if preparation is not None and len(preparation.used_columns) < len(names) == n_features:
         used = preparation.used_columns
         return f"{len(used)} of {n_features} columns: {', '.join(used)}"
@@ -103,7 +103,7 @@ def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
     if classifier is None:
         return ()
     names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
-    used = names if classifier.preparation_ is None else classifier.preparation_.used_columns
+    used = names if classifier.encoding_ is None else classifier.encoding_.used_columns
     sizes = zip(names, classifier.feature_importances_, strict=True)
     pairs = [(name_of(name), float(size)) for name, size in sizes if name in used]
     return tuple(sorted(pairs, key=lambda pair: -pair[1]))

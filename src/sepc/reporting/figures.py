@@ -14,7 +14,8 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
-from sepc.estimators.base import decide_with_trust
+from sepc.decisions.row_wise import replace_columns
+from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
@@ -23,7 +24,7 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.looking.findings import Finding
 from sepc.plain_values import json_fields
-from sepc.reporting.actions import Action, Known, actions_of
+from sepc.reporting.actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting.by_columns import ColumnResults, results_by, set_aside
 from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
 from sepc.reporting.class_scores import ClassScore, class_scores
@@ -41,16 +42,16 @@ from sepc.reporting.held_out import (
     held_out_card,
     histogram,
 )
-from sepc.reporting.partitions import category_positions, gives_labels, partition_preparation
+from sepc.reporting.partitions import category_positions, gives_labels, names_of_regions, partition_preparation
 from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
 from sepc.reporting.thresholds import Thresholds, thresholds_of
-from sepc.reporting.trust_check import TrustCheck, checks_of, min_trust_of, out_of_fold_check
+from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right
-from sepc.views.recall import Recall, recalls, warnings_of
+from sepc.views.recall import Recall, missed, recalls, warnings_of
 from sepc.wording import counted, name_of, percent, short, visible
 
 # Longer facts and parameters are cut.
@@ -170,14 +171,18 @@ def figures_of(
         raise ValueError("X_train and y_train belong together; give both or neither.")
     X, beside = set_aside(estimator, X, id, by)
     decisions, keys = _decide(estimator, X, groups)
+    if len(decisions) == 0:
+        raise ValueError("X has no rows, so there is nothing to report.")
     labels = None if y is None else _labels(X, y)
     right = None if labels is None else is_right(decisions.label, labels)
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
     figures = held_out(decisions, right, labels, classes)
     partition = partition_behind(decisions)
     preparation = partition_preparation(estimator)
-    named = beside.groups_of()
-    rows = RowReporter(estimator, decisions, partition, X, labels, right, beside.ids, named)
+    named, names = beside.groups_of(), {} if partition is None else names_of_regions(partition)
+    # Errors by true label are said once, at the top, and not in each reason.
+    alone = replace_columns(decisions, errors_by_label=None) if hasattr(decisions, "errors_by_label") else decisions
+    rows = RowReporter(estimator, alone, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
     if partition is not None:
@@ -192,8 +197,10 @@ def figures_of(
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
+    by_label_promised = getattr(unwrap(estimator).classifier, "errors_by_label_", None)
+    not_found = missed(found, None if by_label_promised is None else by_label_promised.max_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
-    regions = None if partition is None else region_table(partition, decisions, accepted, right)
+    regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     return ReportFigures(
@@ -208,7 +215,7 @@ def figures_of(
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=tuple(map(visible, promise_of(estimator))),
         checks=checks,
-        warnings=(*warnings_of(found), *_unknown_labels(figures)),
+        warnings=(*warnings_of(not_found), *_unknown_labels(figures)),
         groups=None if keys is None else _compare_groups(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
@@ -221,8 +228,8 @@ def figures_of(
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
         left_out=_why_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
-        actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking)),
-        thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
+        actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking, not_found)),
+        thresholds=thresholds_of(decisions.trust, accepted, right, threshold_of(estimator)),
         results=results,
         importances=importances,
         proofs=tuple(map(visible, proofs_of(estimator))),
@@ -238,7 +245,7 @@ def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any
         return decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), None
     known = classifier.groups_
     if groups is None and not has_columns(known.by, X):
-        return classifier.decide(X), None
+        return decide_rows(classifier, X), None
     return classifier.decide(X, groups=groups), known.of(X, groups)
 
 
@@ -257,8 +264,9 @@ def _checks(
 
 
 def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, int]:
-    """How many rows of each region have the cause THIN."""
-    regions, counts = np.unique(partition.region[np.asarray(decisions.cause) == Cause.THIN], return_counts=True)
+    """How many rows of each region with few training cases have the cause THIN."""
+    is_thin = (np.asarray(decisions.cause) == Cause.THIN) & (partition.counts.sum(axis=1) < ENOUGH_CASES)
+    regions, counts = np.unique(partition.region[is_thin], return_counts=True)
     return dict(zip(regions.tolist(), counts.tolist(), strict=True))
 
 

@@ -96,7 +96,8 @@ tr:target td { background: var(--marked); }
 tr:target td:first-child { box-shadow: inset 4px 0 var(--ink); }
 tr[id] { scroll-margin-top: 4rem; }
 tr.leads { cursor: pointer; }
-th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
+th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;
+  text-align: inherit; }
 th button::after { content: "\\2195"; color: var(--quiet); padding-left: .3em; font-weight: 400; }
 th[aria-sort=ascending] button::after { content: "\\2191"; color: var(--ink); }
 th[aria-sort=descending] button::after { content: "\\2193"; color: var(--ink); }
@@ -158,7 +159,7 @@ footer { color: var(--quiet); font-size: .85rem; padding-top: 1.5rem; padding-bo
 @media (max-width: 40rem) {
   body { font-size: 15px; }
   header, nav, main, footer { padding-left: .9rem; padding-right: .9rem; }
-  td.why { min-width: 12rem; }
+  td.why { min-width: 0; overflow-wrap: anywhere; }
   .cards, .cards caption, .cards tbody, .cards tr, .cards td { display: block; }
   .cards thead { display: none; }
   .cards tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }

@@ -9,8 +9,8 @@ from sepc.reporting.markup import Markup, tag
 from sepc.reporting.partition_chart import beyond, line_id, partition_chart, place_id
 from sepc.reporting.picture import Picture
 from sepc.reporting.region_rows import RegionRow, RegionTable
-from sepc.reporting.tables import Cell, Column, count, folded, share, table
-from sepc.wording import decimal
+from sepc.reporting.tables import Cell, Column, count, folded, percentage, share, table
+from sepc.wording import NO_BREAK, decimal
 
 # Regions shown at once; more are folded.
 N_SHOWN = 8
@@ -22,8 +22,8 @@ def region_section(figures: ReportFigures) -> list[Markup | None]:
     if regions is None:
         return []
     intro = (
-        "A region is where the same ellipsoids overlap and training rows lie; it is named by the ranges of the "
-        f"features that distinguish these ellipsoids. {regions.summary()}"
+        "A region is where the same ellipsoids overlap and training rows lie. Its name holds for all held-out rows "
+        f"in it, or for the share stated, and its figures are of these rows alone. {regions.summary()}"
     )
     return [
         tag("p", intro),
@@ -74,47 +74,40 @@ def _marked_regions(regions: RegionTable | None) -> dict[int, tuple[str, tuple[i
 
 def _tables(regions: RegionTable, figures: ReportFigures) -> list[Markup | None]:
     first, rest = regions.rows[:N_SHOWN], regions.rows[N_SHOWN:]
-    most = "" if not rest else f": the {len(first)} with the most held-out rows"
-    parts: list[Markup | None] = [_table(f"{_regions(regions.n_regions)}{most}", first, figures)]
+    parts: list[Markup | None] = []
+    if first:
+        parts.append(_table("By region, those with the most held-out rows first", first, figures))
     if rest:
-        n_more = regions.n_regions - len(regions.rows)
+        n_more = regions.n_used - len(regions.rows)
         unlisted = f"; {n_more:,} are not listed" if n_more else ""
-        parts.append(folded(f"{len(rest):,} more regions{unlisted}", _table("More regions", rest, figures)))
-    return [*parts, *_outside(regions, figures)]
-
-
-def _outside(regions: RegionTable, figures: ReportFigures) -> list[Markup]:
-    if not regions.outside:
-        return []
-    n, n_more = regions.n_rows_outside, regions.n_outside - len(regions.outside)
-    unlisted = f"; {n_more:,} places are not listed" if n_more else ""
-    caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by place"
-    return [folded(f"{caption}{unlisted}", _table(caption, regions.outside, figures))]
-
-
-def _regions(n: int) -> str:
-    return "The only region" if n == 1 else f"All {n:,} regions"
+        parts.append(folded(f"{len(rest):,} more{unlisted}", _table("More regions", rest, figures)))
+    if regions.outside:
+        n, n_more = regions.n_rows_outside, regions.n_outside - len(regions.outside)
+        unlisted = f"; {n_more:,} places are not listed" if n_more else ""
+        caption = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by place"
+        parts.append(folded(f"{caption}{unlisted}", _table(caption, regions.outside, figures)))
+    return parts
 
 
 def _table(caption: str, regions: Sequence[RegionRow], figures: ReportFigures) -> Markup:
-    with_labels = any(row.n_right is not None for row in regions)
-    columns = [Column("region", class_="name"), Column("label"), Column("held\u2011out rows", True)]
-    columns += [Column("accepted", True), *([Column("wrong", True)] if with_labels else []), Column("mean trust", True)]
-    with_training = any(row.n_training for row in regions)
-    if with_training:
-        columns += [Column("training rows", class_="name"), Column("right there, 95 % interval", True)]
+    columns = [Column("region", class_="name"), Column("predicted labels"), Column("held\u2011out rows", True)]
+    columns += [
+        Column("accepted", True),
+        *([] if regions[0].n_right is None else [Column("right, 95 % interval", True)]),
+    ]
+    columns += [Column("mean trust", True)]
     rows = []
     for region in regions:
-        low, high = region.low, region.high
-        interval = Cell("") if low is None or high is None else Cell(f"{decimal(low)} to {decimal(high)}", low)
         to = "" if figures.picture is None else place_id(region.region)
-        row = [Cell(region.name, to=to), Cell(region.label or "several"), count(region.n_rows)]
-        row += [count(region.n_accepted)]
-        row += [] if region.n_right is None else [_wrong(region.n_rows - region.n_right)]
-        rows.append([*row, share(region.trust), *([Cell(region.classes), interval] if with_training else [])])
+        row = [Cell(region.name, to=to), Cell(region.labels), count(region.n_rows), count(region.n_accepted)]
+        rows.append([*row, *_right(region), share(region.trust)])
     ids = [line_id(region.region) for region in regions]
-    return table(caption, columns, rows, sortable=True, cards=True, ids=ids, is_tall=False)
+    return table(caption, columns, rows, sortable=True, ids=ids, is_tall=False)
 
 
-def _wrong(n: int) -> Cell:
-    return Cell(f"{n:,}", n, "wrong" if n else "")
+def _right(region: RegionRow) -> list[Cell]:
+    """The share of right labels, with its 95 % interval."""
+    if region.n_right is None or region.right is None:
+        return []
+    ends = region.right[1].replace(" %", f"{NO_BREAK}%")
+    return [percentage(region.n_right / region.n_rows, f"{region.n_right:,} of {region.n_rows:,}; {ends}")]

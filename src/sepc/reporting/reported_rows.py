@@ -15,7 +15,7 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.frames import index_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.plain_values import plain
-from sepc.reporting.partitions import columns_behind, gives_labels, named_region, partition_preparation
+from sepc.reporting.partitions import gives_labels
 from sepc.reporting.what_counts import largest_terms
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
@@ -92,6 +92,7 @@ class RowReporter:
     X: Any
     y: NDArray[Any] | None
     right: BoolArray | None
+    names: Mapping[int, str]
     ids: NDArray[Any] | None = None
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
@@ -114,7 +115,8 @@ class RowReporter:
         """For each row, the most important features, with their values in the user's table."""
         if self.partition is None or len(positions) == 0:
             return [()] * len(positions)
-        columns = columns_behind(self.partition.model, partition_preparation(self.estimator))
+        model = self.partition.model
+        columns = tuple(model.feature_names[j] for j in model.column_of)
         features = separating_features(self.partition, positions, columns)
         given = {str(name): name for name in column_names(self.X)} if is_table(self.X) else {}
         texts = []
@@ -149,7 +151,7 @@ class RowReporter:
             cause=decision.cause.name,
             why=short(visible(decision.why()), LONGEST_TEXT),
             region=None if partition is None else int(partition.region[i]),
-            region_name="" if partition is None else named_region(partition.model, int(partition.region[i])),
+            region_name="" if partition is None else self.names[int(partition.region[i])],
             values=values,
             runner_up=runner_up,
             runner_up_trust=its_trust,

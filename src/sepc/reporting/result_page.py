@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 
+from sepc.plain_values import version_of
 from sepc.reporting.markup import Markup, tag
 from sepc.reporting.page_style import STYLE
 from sepc.reporting.tables import Cell, Column, table
@@ -70,7 +70,7 @@ class ResultPage:
             tag("title", self.title),
             tag("style", Markup(STYLE)),
         )
-        made_by = f"Made by sepc {version('sepc')}. This page loads nothing from the network."
+        made_by = f"Made by sepc {version_of('sepc')}. This page loads nothing from the network."
         header = tag("header", tag("h1", self.title), tag("p", _without_breaks(self.verdict), class_="verdict"))
         body = tag("body", header, tag("main", self._sections()), tag("footer", made_by))
         return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

@@ -64,7 +64,7 @@ def _table(caption: str, rows: Sequence[ReportedRow], figures: ReportFigures, wi
     columns += [*([Column("values", class_="values")] if _shows_values(some) else []), Column("why", class_="why")]
     cells = [_cells(row, figures, with_cause) for row in rows]
     ids = [f"row-{row.position}" for row in rows]
-    return table(caption, columns, cells, sortable=True, cards=True, ids=ids, is_tall=False)
+    return table(caption, columns, cells, sortable=True, ids=ids, is_tall=False)
 
 
 def _cells(row: ReportedRow, figures: ReportFigures, with_cause: bool) -> list[Cell]:

@@ -20,7 +20,7 @@ from sepc.reporting.tables import Cell, Column, count, folded, percentage, table
 from sepc.reporting.threshold_section import threshold_section
 from sepc.reporting.weights_chart import curve_charts
 from sepc.reporting.what_counts import WhatCounts
-from sepc.wording import NO_BREAK, decimal, percent, points
+from sepc.wording import NO_BREAK, counted, decimal, percent, points
 
 Section = tuple[str, str, list[Markup | None]]
 
@@ -63,9 +63,9 @@ def _findings(findings: Sequence[Finding]) -> list[Markup | None]:
     """What `sepc.look` found in the table, the worst first."""
     if not findings:
         return []
-    columns = [Column(name, class_="why") for name in ("about", "seen", "why it matters", "what to do")]
+    columns = [Column(name) for name in ("about", "seen", "why it matters", "what to do")]
     rows = [[finding.about, finding.seen, finding.matters, finding.advice] for finding in findings]
-    return [table("Check these before relying on the figures", columns, rows)]
+    return [table("Check these before relying on the figures", columns, rows, cards=True)]
 
 
 def _confusions(confusion: Confusion | None) -> list[Markup | None]:
@@ -143,26 +143,19 @@ def _landscape(classes: ClassOverlaps | None) -> list[Markup | None]:
         tag("p", classes.words),
         None if drawn is None else _figure(drawn, caption),
         _pairs(classes),
-        table(
-            "Training rows",
-            [Column("class"), Column("rows", True)],
-            [[Cell(name), count(n)] for name, n in zip(classes.names, classes.n_rows, strict=True)],
-            sortable=len(classes.names) > 5,
-        ),
-        table("A partition of the training rows", [Column("fact"), Column("value")], classes.figures),
     ]
 
 
 def _pairs(classes: ClassOverlaps) -> Markup:
-    columns = [Column("class"), Column("other class"), Column("rows of the class in both", True)]
-    columns += [Column("rows of the other in both", True), Column("share of its volume", True)]
+    columns = [Column("class"), Column("other class"), Column("of the class in both", True)]
+    columns += [Column("of the other in both", True), Column("share of its volume", True)]
     columns += [Column("share of the other's volume", True)]
     rows = [
         [
             Cell(pair.first),
             Cell(pair.second),
-            count(pair.n_first),
-            count(pair.n_second),
+            percentage(pair.share_first, counted(pair.n_first, "row")),
+            percentage(pair.share_second, counted(pair.n_second, "row")),
             Cell("disjoint", 0.0) if pair.disjoint else _ratio(pair.ratio_first),
             Cell("disjoint", 0.0) if pair.disjoint else _ratio(pair.ratio_second),
         ]

@@ -11,6 +11,8 @@ from sepc.wording import decimal, percent
 
 # Tables with more rows scroll within the page.
 LONG = 15
+# A phone has room for this many columns.
+MOST_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,18 @@ def table(
     rows: Sequence[Sequence[Cell | str]],
     *,
     sortable: bool = False,
-    cards: bool = False,
+    cards: bool | None = None,
     ids: Sequence[str] = (),
     class_: str = "",
     is_tall: bool | None = None,
 ) -> Markup:
     """A table that scrolls, also by keyboard, if it is too large for the screen.
 
-    With `cards`, a narrow screen shows each row as a list instead. `ids` are those of the rows; a row with an id is
-    marked when the reader follows a link to it. `is_tall` says whether a long table scrolls within the page.
+    With `cards`, by default if it has more than `MOST_COLUMNS`, a narrow screen shows each row as a list instead. `ids`
+    are those of the rows; a row with an id is marked when the reader follows a link to it. `is_tall` says whether a
+    long table scrolls within the page.
     """
+    cards = len(columns) > MOST_COLUMNS if cards is None else cards
     head = tag("tr", (tag("th", column.head, scope="col", class_=column.classes()) for column in columns))
     body = (
         tag("tr", (_cell(*pair, cards) for pair in zip(row, columns, strict=True)), id=name or None)

@@ -31,8 +31,6 @@ LONGEST_VALUE = 240
 # Coverages at which the risk-coverage curve is printed.
 COVERAGES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 
-REGION_HEAD = ("id", "region", "label", "training", "held-out", "wrong", "trust")
-
 Row = Sequence[str]
 
 
@@ -244,8 +242,8 @@ def _landscape(classes: ClassOverlaps | None) -> Iterator[str]:
         [
             short(pair.first, 24),
             short(pair.second, 24),
-            f"{pair.n_first:,}",
-            f"{pair.n_second:,}",
+            f"{pair.n_first:,} ({percent(pair.share_first)})",
+            f"{pair.n_second:,} ({percent(pair.share_second)})",
             "disjoint" if pair.disjoint else " and ".join(_ratio(pair.ratio_first, pair.ratio_second)),
         ]
         for pair in classes.pairs[:N_PAIRS]
@@ -255,7 +253,6 @@ def _landscape(classes: ClassOverlaps | None) -> Iterator[str]:
         *_table(["class", "other class", "its rows in both", "other's rows in both", "shares of volumes"], rows),
     )
     yield from _more(classes.n_pairs - len(rows), "pairs")
-    yield from ("", *_pairs(classes.figures))
 
 
 def _ratio(*ratios: float | None) -> list[str]:
@@ -265,16 +262,22 @@ def _ratio(*ratios: float | None) -> list[str]:
 def _regions(regions: RegionTable | None) -> Iterator[str]:
     if regions is None:
         return
-    yield from (*_wrap(regions.summary()), "")
-    yield from _table(REGION_HEAD, [_region_cells(region) for region in regions.rows[:N_REGIONS]], text=(1, 2))
-    yield from _more(regions.n_regions - min(len(regions.rows), N_REGIONS), "regions")
+    yield from _wrap(regions.summary())
+    if not regions.rows:
+        return
+    right = [] if regions.rows[0].n_right is None else ["right", "95 % interval"]
+    head = ["region", "held-out rows", "accepted", *right, "mean trust"]
+    shown = regions.rows[:N_REGIONS]
+    first, *others = _table(head, [_region_cells(region) for region in shown], text=())
+    yield from ("", first)
+    for line, region in zip(others, shown, strict=True):
+        yield from (line, *_wrap(region.name, indent="    "))
+    yield from _more(regions.n_used - N_REGIONS, "regions with held-out rows")
 
 
 def _region_cells(region: RegionRow) -> list[str]:
-    n_wrong = "" if region.n_right is None else f"{region.n_rows - region.n_right:,}"
-    trust = "" if region.trust is None else decimal(region.trust)
-    named = [f"{region.region}", region.name, short(region.label or "several", 12)]
-    return [*named, f"{region.n_training:,}", f"{region.n_rows:,}", n_wrong, trust]
+    counts = [f"{region.region}", f"{region.n_rows:,}", f"{region.n_accepted:,}"]
+    return [*counts, *(region.right or ()), decimal(region.trust)]
 
 
 def _curves(curves: Curves | None) -> Iterator[str]:

@@ -196,7 +196,7 @@ def _curves(
 
 def largest_terms(terms: Term) -> tuple[tuple[str, float], ...]:
     """The largest terms of a decision."""
-    return tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS))
+    return tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS)[:N_TERMS])
 
 
 def _class_to_show(decisions: SEPDecisions, accepted: BoolArray) -> Any:

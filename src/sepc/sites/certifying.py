@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups
-from sepc.estimators.selective.validation import check_promise, check_shares, risks_of_labels
+from sepc.estimators.selective.validation import check_promise, risks_of_labels
 from sepc.estimators.unwrapping import unwrap
 from sepc.model_files import to_bytes
 from sepc.sites.certificate import SiteCertificate, SitePromise
 from sepc.sites.controls import controls_from, counts_together, sizes_of_groups
 from sepc.sites.ledger import Ledger
 from sepc.sites.site_counts import SiteCounts
-from sepc.wording import listed, shown
+from sepc.wording import check_number, listed, shown
 
 
 def certify(
@@ -61,7 +61,7 @@ def certify(
     """
     check_is_fitted(model)
     check_promise(max_risk, None, None, one_threshold=False)
-    check_shares({"confidence": confidence})
+    check_number("confidence", confidence, above=0, below=1)
     given = list(counts)
     fitted = _without_promise(model)
     _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)

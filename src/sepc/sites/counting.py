@@ -15,6 +15,7 @@ from sepc.model_files import to_bytes
 from sepc.plain_values import plain
 from sepc.sites.site_counts import Cell, SiteCounts
 from sepc.statistics.fixed_sequence import fixed_grid, sums_at
+from sepc.wording import check_number
 
 SMALLEST = 5
 
@@ -65,8 +66,7 @@ def count_site(
     """
     if not site:
         raise ValueError("site is empty; give the site a name.")
-    if smallest < 1:
-        raise ValueError(f"smallest is {smallest}; it must be 1 or more.")
+    check_number("smallest", smallest, least=1, whole=True)
     feedback = feedback_of(model, X, y)
     thresholds = np.unique(fixed_grid())[::-1]
     trust, label = feedback.decisions.trust, feedback.decisions.label

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc.columns.preparation import DAY
+from sepc.estimators.exported import check_encodable
 from sepc.sql.expressions import SQL, choose, first_true, total
 from sepc.wording import shown
 
@@ -264,15 +265,11 @@ class Spark(Dialect):
 DIALECTS: Mapping[str, Dialect] = {"duckdb": DuckDB(), "postgres": Postgres(), "sqlite": SQLite(), "spark": Spark()}
 
 
-def check_encodable(text: str) -> str:
+def check_text(text: str) -> str:
     """Return the text, or raise ValueError if a database cannot hold it."""
     if "\0" in text:
         raise ValueError(f"{shown(text)} has a null character, which SQL cannot hold.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{shown(text)} is not valid Unicode, which SQL cannot hold.") from error
-    return text
+    return check_encodable(text, "SQL")
 
 
 def _quote(text: str, quote: str) -> str:
@@ -283,7 +280,7 @@ def _quote(text: str, quote: str) -> str:
     >>> print(_quote('a "b"; --', '"'))
     "a ""b""; --"
     """
-    return quote + check_encodable(text).replace(quote, 2 * quote) + quote
+    return quote + check_text(text).replace(quote, 2 * quote) + quote
 
 
 def postgres_text(text: str) -> str:
@@ -310,7 +307,7 @@ def spark_text(text: str) -> str:
     'north' CAST(X'69742773' AS STRING)
     """
     if any(character in text for character in "\\'${"):
-        return f"CAST(X'{check_encodable(text).encode().hex()}' AS STRING)"
+        return f"CAST(X'{check_text(text).encode().hex()}' AS STRING)"
     return _quote(text, "'")
 
 

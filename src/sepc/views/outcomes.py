@@ -14,6 +14,7 @@ from sepc.estimators.sep.regions import Regions
 from sepc.metrics import aurc, check_ranking, risk_coverage_curve
 from sepc.model.names import region_name
 from sepc.statistics.binomial import rate_interval
+from sepc.wording import check_number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,8 +134,7 @@ def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> 
     >>> bins.n_rows, bins.right
     (array([1, 3]), array([0., 1.]))
     """
-    if n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins}; it must be at least 1.")
+    check_number("n_bins", n_bins, least=1, whole=True)
     right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
     bins = _assign_bins(sizes, n_bins)[group]

@@ -1,4 +1,4 @@
-"""Recall of each class, and whether most accepted rows of a rare class have another label."""
+"""Recall of each class, and which classes are missed by the labels that are accepted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray
-from sepc.wording import counted, name_of, shown
+from sepc.statistics.binomial import p_value
+from sepc.wording import counted, name_of, percent, shown
 
 # A class with a smaller share of the rows is rare.
 RARE_SHARE = 0.05
+# Of a class that is not rare, fewer wrong rows than this may be chance.
+FEWEST_WRONG = 5
+# Significance level for more errors than promised, divided among all classes (Bonferroni).
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,15 @@ class Recall:
         return self.n_found / self.n_rows
 
     @property
-    def is_missed(self) -> bool:
-        """Whether the class is rare, and most of its accepted rows have another label."""
-        return self.is_rare and 2 * self.n_found_accepted < self.n_accepted
+    def n_wrong_accepted(self) -> int:
+        """How many of its accepted rows got another label."""
+        return self.n_accepted - self.n_found_accepted
+
+    @property
+    def in_words(self) -> str:
+        """How many of its accepted rows got another label."""
+        share = percent(self.n_wrong_accepted / self.n_accepted)
+        return f"{self.n_wrong_accepted:,} of {self.n_accepted:,} of {shown(self.name)} ({share})"
 
 
 def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], classes: NDArray[Any]) -> tuple[Recall, ...]:
@@ -67,12 +78,26 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
     )
 
 
-def warnings_of(classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
-    """A sentence for every rare class most of whose accepted rows have another label."""
+def missed(classes: Sequence[Recall], promised: float | None = None) -> tuple[Recall, ...]:
+    """The classes whose accepted rows mostly got another label, or more of them than promised and chance explains.
+
+    Of classes that are not rare, a few accepted rows with another label do not count.
+    """
+
+    def is_missed(own: Recall) -> bool:
+        least = 0 if own.is_rare else FEWEST_WRONG
+        if own.n_wrong_accepted >= least and 2 * own.n_found_accepted < own.n_accepted:
+            return True
+        found, rows = np.asarray(own.n_found_accepted), np.asarray(own.n_accepted)
+        return promised is not None and float(p_value(found, rows, 1.0 - promised)) <= LEVEL / len(classes)
+
+    return tuple(own for own in classes if is_missed(own))
+
+
+def warnings_of(missed_classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
+    """A sentence for every class that is missed."""
     return tuple(
-        f"{shown(recall.name)} is rare ({counted(recall.n_rows, 'row')}), and most of it is missed: of its "
-        f"{recall.n_accepted:,} accepted rows, {recall.n_accepted - recall.n_found_accepted:,} got another label. "
-        f"Give it more weight, for example with {advice}."
-        for recall in classes
-        if recall.is_missed
+        f"{shown(own.name)} ({counted(own.n_rows, 'row')}) is missed: of its {own.n_accepted:,} accepted rows, "
+        f"{own.n_wrong_accepted:,} got another label. Give it more weight, for example with {advice}."
+        for own in missed_classes
     )

@@ -17,7 +17,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.reviewing.oversight import Share
 from sepc_desk.reviewing.states import CaseState, Purpose
-from sepc_desk.reviewing.transactions import now, only_one, writing
+from sepc_desk.reviewing.transactions import apart, now, only_one, writing
 from sepc_desk.schema import cases, challengers, entries, shadow_decisions
 
 log = logging.getLogger("sepc_desk")
@@ -80,12 +80,13 @@ def decide_in_shadow(engine: Engine, model_of: Callable[[str, str], Model]) -> i
         if not only_one(connection, LOCK):
             return 0
         for own in connection.execute(select(challengers).with_for_update()).all():
-            head = head_of(connection)[0]
-            found = _next(connection, own, BLOCK, head)
-            if found:
-                _decide(connection, own, found, model_of)
-            _move_on(connection, own, found[-1].place if len(found) == BLOCK else head)
-            n += len(found)
+            with apart(connection, own.model):
+                head = head_of(connection)[0]
+                found = _next(connection, own, BLOCK, head)
+                if found:
+                    _decide(connection, own, found, model_of)
+                _move_on(connection, own, found[-1].place if len(found) == BLOCK else head)
+                n += len(found)
     return n
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Row, and_, case, or_, select, update
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
-from sepc_desk.reviewing.transactions import alone, now, seconds, writing
+from sepc_desk.reviewing.transactions import alone, apart, now, seconds, writing
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.rows import frame_of
 from sepc_desk.schema import entries, monitors
@@ -72,10 +72,10 @@ def watch(engine: Engine, settings: Settings, model_of: Callable[[str, str], Mod
     with alone(engine, LOCK) as connection:
         if connection is None:
             return 0
-        read = [
-            _read_on(connection, own, model_of(own.model, own.digest), settings, moment)
-            for own in _due(connection, settings, moment)
-        ]
+        read = []
+        for own in _due(connection, settings, moment):
+            with apart(connection, own.model):
+                read.append(_read_on(connection, own, model_of(own.model, own.digest), settings, moment))
     for some in read:
         _keep(engine, some)
     return sum(some.n for some in read)

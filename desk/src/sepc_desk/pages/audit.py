@@ -183,6 +183,7 @@ def _chosen(here: Visit, what: str, models: list[str]) -> tuple[str, date]:
     asked = here.request.query_params
     model = asked.get("model", models[0])
     here.identity.require(AUDIT, model)
+    here.desk.model(model)
     try:
         day = date.fromisoformat(asked["day"]) if asked.get("day") else datetime.now(UTC).date()
     except ValueError:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Row, func, select, update
 
 from sepc_desk.models import Model
 from sepc_desk.reviewing.states import Evidence
-from sepc_desk.reviewing.transactions import only_one, writing
+from sepc_desk.reviewing.transactions import apart, only_one, writing
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.rows import frame_of
 from sepc_desk.schema import cases, review_queues
@@ -92,7 +92,8 @@ def count_answers(engine: Engine, model_of: Callable[[str, str], Model]) -> int:
         for own in found:
             by_version.setdefault((own.model, own.digest), []).append(own)
         for (name, digest), some in by_version.items():
-            _learn(connection, model_of(name, digest), some)
+            with apart(connection, name):
+                _learn(connection, model_of(name, digest), some)
     return len(found)
 
 

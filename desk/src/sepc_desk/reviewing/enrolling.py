@@ -9,19 +9,20 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Purpose as DrawnFor
-from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, func, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.certifying import QueueRow, draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
-from sepc_desk.reviewing.transactions import now, only_one, writing
+from sepc_desk.reviewing.transactions import apart, now, only_one, writing
 from sepc_desk.schema import cases, contexts, entries, monitors, readings, review_progress, review_queues
 from sepc_desk.settings import Settings
 
 LOCK = 7365706366
-PROGRESS = "log"
+# How far the log has been read; and up to where for a model that is behind, by its name after this prefix.
+LOG, MODEL = "log", "model:"
 # Larger blocks would keep decisions waiting longer on SQLite, which has one writer at a time.
 BLOCK = 500
 ModelOf = Callable[[str, str], Model]
@@ -43,36 +44,50 @@ def enrol(
         Draws which cases are blind, and which have a second reader.
     """
     with engine.connect() as connection:
-        if not _fresh(connection, _progress(connection), 1):
+        if not _behind(connection) and not _fresh(connection, _progress(connection, LOG), 1):
             return 0
     with writing(engine) as connection:
         if not only_one(connection, LOCK):
             return 0
-        found = _fresh(connection, _progress(connection), BLOCK)
+        read = _progress(connection, LOG)
+        found = _fresh(connection, read, BLOCK)
+        last = found[-1].place if found else read
         work = _Enrolment(connection, settings, model_of, now(connection) if at is None else at, rng)
-        work.run([own for own in found if own.kind == EntryKind.DECISION and own.is_there])
-        if found:
-            _move_on(connection, found[-1].place)
-        work.draw(found[-1].place if found else 0)
+        late = _behind(connection)
+        by_model: dict[str, list[Row[Any]]] = {name: [] for name in late}
+        for own in found:
+            if own.kind == EntryKind.DECISION:
+                by_model.setdefault(own.model, []).append(own)
+        for name, some in by_model.items():
+            work.read_on(name, some, late.get(name), last)
+        _move_on(connection, LOG, last)
+        work.draw(last)
     return len(found)
 
 
-def _progress(connection: Connection) -> int:
-    place = select(review_progress.c.place).where(review_progress.c.name == PROGRESS)
-    return int(connection.execute(place).scalar() or 0)
+def _progress(connection: Connection, name: str) -> int:
+    return int(connection.execute(select(review_progress.c.place).where(review_progress.c.name == name)).scalar() or 0)
 
 
-def _move_on(connection: Connection, place: int) -> None:
-    own = review_progress.c.name == PROGRESS
+def _behind(connection: Connection) -> dict[str, int]:
+    """Models for which reading on has failed, and the place up to which they are read."""
+    found = connection.execute(select(review_progress).where(review_progress.c.name.startswith(MODEL))).all()
+    return {own.name.removeprefix(MODEL): own.place for own in found}
+
+
+def _move_on(connection: Connection, name: str, place: int) -> None:
+    if place == _progress(connection, name):
+        return
+    own = review_progress.c.name == name
     if connection.execute(update(review_progress).where(own).values(place=place)).rowcount == 0:
-        connection.execute(insert(review_progress).values(name=PROGRESS, place=place))
+        connection.execute(insert(review_progress).values(name=name, place=place))
 
 
-def _fresh(connection: Connection, after: int, most: int) -> Sequence[Row[Any]]:
+def _fresh(connection: Connection, after: int, most: int, *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
     e = entries.c
     columns = (e.place, e.id, e.kind, e.at, e.model, e.context, e.label, e.accepted, e.cause)
     is_there = e.private.is_not(None).label("is_there")
-    some = select(*columns, is_there).where(e.place > after).order_by(e.place).limit(most)
+    some = select(*columns, is_there).where(e.place > after, *which).order_by(e.place).limit(most)
     return connection.execute(some).all()
 
 
@@ -85,6 +100,20 @@ class _Enrolment:
         self.connection, self.settings, self.model_of, self.at = connection, settings, model_of, at
         self.rng = secrets.SystemRandom() if rng is None else rng
         self._digests: dict[str, str] = {}
+
+    def read_on(self, model: str, found: Sequence[Row[Any]], behind: int | None, last: int) -> None:
+        """Read decisions of a model; it stays behind if that fails, and catches up when it no longer does."""
+        place = found[0].place - 1 if behind is None else behind
+        with apart(self.connection, model):
+            if behind is not None:
+                is_own = (entries.c.kind == EntryKind.DECISION, entries.c.model == model, entries.c.place <= last)
+                found = _fresh(self.connection, behind, BLOCK, *is_own)
+            self.run([own for own in found if own.is_there])
+            place = found[-1].place if len(found) == BLOCK else last
+        if place < last:
+            _move_on(self.connection, f"{MODEL}{model}", place)
+        else:
+            self.connection.execute(delete(review_progress).where(review_progress.c.name == f"{MODEL}{model}"))
 
     def run(self, found: Sequence[Row[Any]]) -> None:
         """Let refused decisions wait for a reader, and count accepted ones; monitors wait for all of them."""
@@ -125,8 +154,9 @@ class _Enrolment:
         enough = select(review_queues).where(review_queues.c.n_waiting >= size).with_for_update()
         for own in self.connection.execute(enough).all():
             waiting = QueueRow(own.model, own.digest, own.state, own.n_waiting, own.after_place)
-            while waiting.n_waiting >= size:
-                waiting = self._draw_block(waiting, last, size)
+            with apart(self.connection, own.model):
+                while waiting.n_waiting >= size:
+                    waiting = self._draw_block(waiting, last, size)
 
     def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
         e = entries.c

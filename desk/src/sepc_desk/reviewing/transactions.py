@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, text
+
+log = logging.getLogger("sepc_desk")
 
 MICROSECONDS = 1_000_000
 
@@ -47,3 +50,13 @@ def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
     """
     with engine.connect() as connection, connection.begin():
         yield connection if only_one(connection, lock) else None
+
+
+@contextmanager
+def apart(connection: Connection, model: str) -> Iterator[None]:
+    """Do something for one model. If it fails, it is undone and logged, and the other models go on."""
+    try:
+        with connection.begin_nested():
+            yield
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one model concerns no other
+        log.exception("failed for a model", extra={"models": [model], "error": type(error).__name__})

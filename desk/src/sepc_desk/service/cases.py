@@ -47,6 +47,7 @@ async def some_cases(request: Request) -> Response:
     identity = await desk.gate.identify(request)
     model = request.query_params.get("model", "")
     identity.require(LIST_CASES, model)
+    desk.model(model)  # before anything is logged under a name that does not exist
     day = _day(request.query_params.get("day", ""))
     after = _whole(request.query_params.get("after", "0"), "after")
     limit = min(_whole(request.query_params.get("limit", "100"), "limit"), MOST_LISTED)

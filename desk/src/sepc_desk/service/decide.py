@@ -15,7 +15,7 @@ from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.rows import Row, frame_of, plain, typed_row
+from sepc_desk.rows import Row, frame_of, ignored_columns, plain, typed_row
 from sepc_desk.service.desk import Desk, answer, desk_of, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
@@ -57,12 +57,14 @@ async def decided(
     model = permitted_model(desk, identity, name)
     rows = typed_rows(desk, model, body.get("rows"), explain=explain)
     answers = await decide_and_log(desk, identity, request, model, rows, explain=explain)
-    return {
+    content = {
         "model": model.name,
         "version": model.digest,
         "classes": model.classes,
         "decisions": [own.content for own in answers],
     }
+    further = ignored_columns(model.columns, body["rows"], rows)
+    return content | {"ignored": further} if further else content
 
 
 def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:

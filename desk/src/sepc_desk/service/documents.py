@@ -43,6 +43,11 @@ DECISIONS: Document = {
         "version": {"type": "string", "description": "SHA-256 of the model file."},
         "classes": {"type": "array"},
         "decisions": {"type": "array", "items": DECISION},
+        "ignored": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Columns of the rows that the model does not take, if there are any; at most 20.",
+        },
     },
 }
 ERROR: Document = {

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.editable import Editable
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.repaired.changes import Change, Changes
 from sepc.estimators.repaired.decisions import RepairedDecisions, RepairedParts
 from sepc.estimators.repaired.partition import HasRegions, partition_decisions, partition_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.wrapping import Wrapper
+from sepc.estimators.wrapping import Wrapper, take_features
 from sepc.model.edits import Edit
 from sepc.model.provenance import Provenance
 
@@ -92,9 +91,10 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
         self.lost_promise_ = lost_promise
         self.provenance_: Provenance | None = provenance
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
-        self._take_features(fitted)
+        take_features(self, fitted)
         return self
 
+    @at_once
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Refit the classifier on all these rows, without repairs.
 
@@ -113,15 +113,15 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model with exactly these edits, which are signed."""
-        edited = copy(self)
-        edited.estimator_ = self.estimator_.with_edits(edits)
+        fitted = as_fitted(self)
+        estimator = fitted.estimator_.with_edits(edits)
         # A model that several regions share stays one model.
         models = {
-            id(model): model.with_edits(edits_for_region(edits, model.model_)) for model in self.repaired_.values()
+            id(model): model.with_edits(edits_for_region(edits, model.model_)) for model in fitted.repaired_.values()
         }
-        edited.repaired_ = {region: models[id(model)] for region, model in self.repaired_.items()}
-        edited.regions_ = partition_of(edited.estimator_).regions_
-        return edited
+        repaired = {region: models[id(model)] for region, model in fitted.repaired_.items()}
+        regions = partition_of(estimator).regions_
+        return fitted.with_fitted(estimator_=estimator, repaired_=repaired, regions_=regions)
 
     def _decide(self, X: Any) -> RepairedDecisions:
         outer: Decisions = self.estimator_.decide(X)
@@ -142,13 +142,12 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row, numbered as in the original classifier."""
-        check_is_fitted(self)
         return np.asarray(self.estimator_.decide(X).region)
 
     def summary(self) -> str:
         """What was changed, in words."""
-        check_is_fitted(self)
-        return "\n".join([self.changes_.summary(), *([NEW_PROMISE] if self.lost_promise_ else [])])
+        fitted = as_fitted(self)
+        return "\n".join([fitted.changes_.summary(), *([NEW_PROMISE] if fitted.lost_promise_ else [])])
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "changes_") else repr(self)

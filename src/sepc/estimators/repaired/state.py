@@ -65,7 +65,7 @@ def _fitting(model: SEPClassifier, estimator: HasRegions, reader: Reader) -> SEP
 
 def _columns(classifier: SEPClassifier) -> Any:
     """The columns a classifier takes and how they become features, as comparable values."""
-    names, preparation = getattr(classifier, "feature_names_in_", None), classifier.preparation_
+    names, preparation = getattr(classifier, "feature_names_in_", None), classifier.encoding_
     named = classifier.n_features_in_, None if names is None else list(names)
     if preparation is None:
         return named

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import FloatArray, IntArray
 from sepc.plain_values import plain
-from sepc.wording import listed, shown
+from sepc.wording import check_number, listed, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +80,12 @@ class Costs:
             )
         matrix = np.zeros((len(labels),) * 2)
         for pair, cost in pairs.items():
+            check_number(f"The cost of {shown(pair[1])} instead of {shown(pair[0])}", cost, least=0)
             matrix[every[pair]] = cost
         return matrix
 
     def _check(self, matrix: FloatArray) -> None:
-        if not (math.isfinite(self.review) and self.review > 0.0):
-            raise ValueError(f"The cost of a review is {self.review!r}; it must be a number above 0.")
+        check_number("The cost of a review", self.review, above=0)
         if not np.isfinite(matrix).all() or (matrix < 0.0).any():
             wrong = matrix[~(matrix >= 0.0) | ~np.isfinite(matrix)][0]
             raise ValueError(f"A cost of an error is {wrong}; costs must be at least 0.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
 from typing import Any, Self
@@ -16,8 +16,9 @@ from sepc.decisions.decisions import Decisions
 from sepc.decisions.deferred import defer
 from sepc.decisions.kinds import Cause
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import given_fields, replace_columns
+from sepc.decisions.row_wise import SHARED, given_fields, replace_columns
 from sepc.decisions.sentences import Reason, Sentence
+from sepc.estimators.selective.promise import ErrorsByLabel
 
 
 class Lack(IntEnum):
@@ -50,13 +51,23 @@ class SelectiveDecisions(Decisions):
         The estimator's own decisions; their `accepted` ignores the promise.
     lack : array of int
         Why a row is not covered, numbered as in `Lack`.
+    errors_by_label : ErrorsByLabel or None
+        The errors of each true label among accepted calibration rows.
     """
 
     inner: Decisions
     lack: IntArray
+    errors_by_label: ErrorsByLabel | None = field(default=None, metadata=SHARED)
 
     @classmethod
-    def of(cls, inner: Decisions, accepted: BoolArray, classes: NDArray[Any], lack: IntArray) -> Self:
+    def of(
+        cls,
+        inner: Decisions,
+        accepted: BoolArray,
+        classes: NDArray[Any],
+        lack: IntArray,
+        errors_by_label: ErrorsByLabel | None = None,
+    ) -> Self:
         """The decisions of an estimator, accepted as given; it may not know all of the classes."""
         uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
@@ -70,6 +81,7 @@ class SelectiveDecisions(Decisions):
             by="SelectiveClassifier",
             inner=inner,
             lack=lack,
+            errors_by_label=errors_by_label,
         )
 
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
@@ -90,7 +102,14 @@ class SelectiveDecisions(Decisions):
             else "The promise does not cover it."
             for is_covered, lack in zip(self.accepted, self.lack, strict=True)
         ]
-        return [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
+        reasons = [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
+        missed = "" if self.errors_by_label is None else self.errors_by_label.in_words()
+        if not missed:
+            return reasons
+        return [
+            Reason((Sentence(missed), *reason.sentences), reason.brief) if is_covered else reason
+            for reason, is_covered in zip(reasons, self.accepted, strict=True)
+        ]
 
     def _grounds(self, words: Words) -> Grounds:
         """The grounds of the only decision, for a letter, in these words."""

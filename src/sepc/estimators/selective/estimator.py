@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_given, check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
 from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
@@ -27,13 +28,15 @@ from sepc.estimators.selective.group_control import Groups, control_groups
 from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
 from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
 from sepc.estimators.selective.lost_promise import LOST, EditablePromise
-from sepc.estimators.selective.promise import promise_in_words, warn_of_no_promise
+from sepc.estimators.selective.made_for import CHANGED, MadeFor
+from sepc.estimators.selective.promise import ErrorsByLabel, promise_in_words, warn_of_no_promise
 from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.selective.validation import check_fit_arguments, check_promise, check_shares, risks_of_labels
-from sepc.estimators.wrapping import LabelPreservingWrapper
+from sepc.estimators.selective.validation import check_fit_arguments, check_promise, risks_of_labels
+from sepc.estimators.wrapping import LabelPreservingWrapper, take_features
 from sepc.statistics.splits import random_parts
+from sepc.wording import check_number
 
 
 class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
@@ -100,12 +103,17 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
     groups_ : Groups or None
         With `by`: the groups without a promise, and whether accepted rows are wrong less often than rejected ones.
+    errors_by_label_ : ErrorsByLabel or None
+        The errors of each true label among accepted calibration rows; None with `Costs`, or if only counts are known.
     shift_ : Shift or None
         With `X_target`: the regions covered, and the outcome of checking the assumption.
-    confidence_ : float
-        The `confidence` of the promise when `fit` was called.
+    max_risk_, confidence_
+        The `max_risk` and the `confidence` of the promise when `fit` was called.
     lost_promise_ : LostPromise or None
         After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
+    made_for_ : MadeFor
+        The model that the promise was made for. Once that is fitted again or changed in another way, `decide` and
+        `save` raise an error.
     sites_ : tuple of str
         The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
     n_erased_ : int
@@ -133,8 +141,6 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     True
     """
 
-    n_erased_: int = 0
-
     def __init__(
         self,
         estimator: Any,
@@ -156,6 +162,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.calibration_size = calibration_size
         self.random_state = random_state
 
+    @at_once
     def fit(self, X: ArrayLike, y: ArrayLike, *, groups: Any = None, X_target: Any = None) -> Self:
         """Fit the estimator, unless it is frozen, and choose the threshold.
 
@@ -174,10 +181,9 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         -------
         self
         """
-        self._fit_parts(X, y, groups, X_target, 0)
-        warn_of_no_promise(self.controls_, self.summary())
-        return self
+        return self._fit_parts(X, y, groups, X_target, 0)
 
+    @at_once
     def fit_after_erasure(self, X: ArrayLike, y: ArrayLike, n_erased: int, *, groups: Any = None) -> Self:
         """Fit to the rows that an erasure left, with a promise that does not depend on why the others were erased.
 
@@ -195,13 +201,13 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         -------
         self
         """
-        self._fit_parts(X, y, groups, None, n_erased)
-        warn_of_no_promise(self.controls_, self.summary())
-        return self
+        check_number("n_erased", n_erased, least=0, whole=True)
+        return self._fit_parts(X, y, groups, None, n_erased)
 
-    def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> None:
+    def _fit_parts(self, X: Any, y: Any, groups: Any, X_target: Any, n_erased: int) -> Self:
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
+        check_given(X, y)
         self.n_erased_ = n_erased
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
@@ -219,21 +225,24 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             keys = None if keys is None else keys[calibration]
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
-        self._take_features(self.estimator_)
+        take_features(self, self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
+        warn_of_no_promise(self.controls_, self.summary())
+        return self
 
     def _calibrate(
         self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
     ) -> None:
+        made_for = MadeFor(self.estimator_)
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
+        self.made_for_ = made_for.after_deciding()
         self.provenance_ = provenance_of_decided(decided, X, labels)
         self.controls_: dict[Any, Control | CostControl] = {}
         self.groups_: Groups | None = None
         self.shift_: Shift | None = None
         self.sites_: tuple[str, ...] = ()
-        for stale in {"lost_promise_", "mean_cost_", "risk_bound_"} & set(vars(self)):
-            delattr(self, stale)
-        self.confidence_ = self.confidence
+        self.lost_promise_ = self.errors_by_label_ = None
+        self.max_risk_, self.confidence_ = self.max_risk, self.confidence
         self.n_calibration_ = len(labels)
         if isinstance(self.max_risk, Costs):
             self._control_cost(self.max_risk, decided, labels, grid_of(training))
@@ -250,6 +259,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             self.coverage_ = self.shift_.n_target_accepted / self.shift_.n_target
         thresholds = {key: control.threshold for key, control in self.controls_.items()}
         self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
+        accepted, wrong = self.covered(decided, keys).accepted, np.asarray(decided.label != labels)
+        self.errors_by_label_ = ErrorsByLabel.of(self.max_risk, labels, wrong, accepted)
 
     def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
         possible = costs.matrix(self.classes_).ravel()
@@ -327,16 +338,20 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         """
         if groups is None:
             return super().decide(X)
-        check_is_fitted(self)
-        if self.groups_ is None:
+        fitted = as_fitted(self)
+        if fitted.groups_ is None:
             raise ValueError("groups are given, but there are no promises for groups; name them in by, and refit.")
         if is_lazy(X):
             raise TypeError("groups are for rows in memory; a Dask collection must have the columns named in by.")
-        return decide_as_given(self, X, lambda rows: self._decide(rows, groups))
+        return decide_as_given(fitted, X, lambda rows: fitted._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
         keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
-        return self.covered(decide_inside(self.estimator_, X), keys)
+        try:
+            decided = decide_inside(self.estimator_, X)
+        finally:
+            self.made_for_.check()
+        return self.covered(decided, keys)
 
     def empty_decisions(self) -> SelectiveDecisions:
         """Decisions on zero rows, with all columns and their types."""
@@ -358,7 +373,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         if self.shift_ is not None:
             covers = self.shift_.covers(decided.region)
             thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
-        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack)
+        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack, self.errors_by_label_)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
@@ -366,12 +381,15 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 
     def summary(self) -> str:
         """The promises in words: a sentence for each one, or why it cannot be made."""
-        check_is_fitted(self)
-        if self.lost_promise_ is not None:
+        fitted = as_fitted(self)
+        if fitted.lost_promise_ is not None:
             return LOST
-        classes, made = self.classes_, (self.controls_, self.confidence_, self.groups_, self.shift_)
-        unknown = np.setdiff1d(classes, self.estimator_.classes_)
-        return promise_in_words(*made, self.max_risk, classes, unknown, self.sites_, self.n_erased_)
+        if not fitted.made_for_.is_unchanged():
+            return CHANGED
+        classes, made = fitted.classes_, (fitted.controls_, fitted.confidence_, fitted.groups_, fitted.shift_)
+        unknown = np.setdiff1d(classes, fitted.estimator_.classes_)
+        counted = (fitted.sites_, fitted.n_erased_, fitted.errors_by_label_)
+        return promise_in_words(*made, fitted.max_risk_, classes, unknown, *counted)
 
     def __str__(self) -> str:
         return self.summary() if hasattr(self, "controls_") else repr(self)
@@ -379,7 +397,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
         check_promise(self.max_risk, self.by, self.parents, self.one_threshold)
-        check_shares({"confidence": self.confidence, "calibration_size": self.calibration_size})
+        for name in ("confidence", "calibration_size"):
+            check_number(name, getattr(self, name), above=0, below=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,9 @@ from sklearn.frozen import FrozenEstimator
 
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups
+from sepc.estimators.selective.made_for import MadeFor
 from sepc.estimators.selective.risk_control import Control
+from sepc.estimators.wrapping import take_features
 
 
 def selective_from(
@@ -45,13 +47,14 @@ def selective_from(
     by = None if groups is None else (groups.by[0] if len(groups.by) == 1 else list(groups.by))
     selective = SelectiveClassifier(FrozenEstimator(fitted), max_risk, confidence, by=by)
     selective.check_parameters()
-    selective.estimator_ = selective.estimator
+    selective.estimator_, selective.made_for_ = selective.estimator, MadeFor(selective.estimator)
     selective.classes_ = np.asarray(fitted.classes_)
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(fitted, name):
-            setattr(selective, name, getattr(fitted, name))
+    take_features(selective, fitted)
     selective.controls_, selective.groups_, selective.shift_ = dict(controls), groups, None
-    selective.confidence_, selective.n_calibration_, selective.sites_ = confidence, n_rows, sites
+    selective.lost_promise_ = selective.errors_by_label_ = None
+    selective.n_erased_ = 0
+    selective.max_risk_, selective.confidence_ = max_risk, confidence
+    selective.n_calibration_, selective.sites_ = n_rows, sites
     selective.coverage_ = min(1.0, sum(control.n_accepted for control in controls.values()) / max(n_rows, 1))
     several = isinstance(max_risk, Mapping) or groups is not None
     thresholds = {key: control.threshold for key, control in controls.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ def names_in(by: Any) -> tuple[Any, ...]:
     ValueError
         If it names none, too many, or one twice.
     """
-    names = (by,) if isinstance(by, str | int | np.integer) else tuple(by)
-    if not 1 <= len(set(names)) == len(names) <= MOST_COLUMNS:
+    names = tuple(by) if isinstance(by, Iterable) and not isinstance(by, str) else (by,)
+    are_names = all(isinstance(name, str | int | np.integer) for name in names)
+    if not (are_names and 1 <= len(set(names)) == len(names) <= MOST_COLUMNS):
         raise ValueError(f"by is {by!r}; it must name one column, or two different ones.")
     return names
 

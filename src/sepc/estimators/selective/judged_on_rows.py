@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.estimators.checks import check_labels
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.selective.calibration import decide_inside
 from sepc.estimators.selective.certificates import Certificates
 from sepc.estimators.selective.cost_control import CostControl
@@ -20,7 +20,7 @@ from sepc.estimators.selective.groups import Key
 from sepc.estimators.selective.risk_control import Control
 
 
-class JudgedOnRows:
+class JudgedOnRows(FittedAtOnce):
     """The methods of a `SelectiveClassifier` that judge it on other rows."""
 
     confidence: float
@@ -44,11 +44,11 @@ class JudgedOnRows:
         -------
         Certificates
         """
-        check_is_fitted(self)
-        decided = decide_inside(self.estimator_, X)
-        check_regions(self.estimator_, decided, "Certificates are for regions")
+        fitted = as_fitted(self)
+        decided = decide_inside(fitted.estimator_, X)
+        check_regions(fitted.estimator_, decided, "Certificates are for regions")
         wrong = decided.label != check_labels(y, "SelectiveClassifier")
-        return Certificates.of(decided.region, wrong, self.confidence)
+        return Certificates.of(decided.region, wrong, fitted.confidence)
 
     def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
         """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
@@ -65,12 +65,12 @@ class JudgedOnRows:
         -------
         GroupComparison
         """
-        check_is_fitted(self)
-        if self.groups_ is None:
+        fitted = as_fitted(self)
+        if fitted.groups_ is None:
             raise ValueError("There are no groups to compare; name the columns that define them in by.")
-        decisions, keys = self.decide(X, groups=groups), self.groups_.of(X, groups)
+        decisions, keys = fitted.decide(X, groups=groups), fitted.groups_.of(X, groups)
         right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return compare_groups(decisions, right, keys, self.groups_.name, self.promised_groups())
+        return compare_groups(decisions, right, keys, fitted.groups_.name, fitted.promised_groups())
 
     def promised_groups(self) -> list[Key]:
         """The groups whose rows may be accepted."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from sepc.estimators.editable import Editable, edits_in
+from sepc.estimators.fitted_record import as_fitted
+from sepc.estimators.selective.made_for import MadeFor
 from sepc.estimators.unwrapping import unwrap
 from sepc.model.edits import Edit
 
 # The attributes that a promise consists of.
 OF_PROMISE = (
     *("controls_", "groups_", "shift_", "threshold_", "coverage_"),
-    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_"),
+    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_", "errors_by_label_"),
 )
+
+M = TypeVar("M", bound="EditablePromise")
 
 LOST = (
     "There is no promise, and no row is accepted: the model was edited after its promise was made. Make a new one on "
@@ -47,38 +50,40 @@ class EditablePromise(Editable):
 
     estimator: Any
     estimator_: Any
-    lost_promise_: LostPromise | None = None
+    lost_promise_: LostPromise | None
+    made_for_: MadeFor
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model with exactly these edits, which are signed; its promise is lost.
 
         If these are the edits that the model had when the promise was made, it holds again.
         """
-        is_frozen = isinstance(self.estimator_, FrozenEstimator)
-        inside = self.estimator_.estimator if is_frozen else self.estimator_
+        fitted = as_fitted(self)
+        fitted.made_for_.check()
+        is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
+        inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
         if not isinstance(inside, Editable):
             raise TypeError(
                 f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
             )
-        held = self.lost_promise_ or LostPromise(self.edits_, promise_of(self))
-        edited = copy(self)
-        edited.estimator_ = FrozenEstimator(inside.with_edits(edits)) if is_frozen else inside.with_edits(edits)
-        if self.estimator is self.estimator_:
+        held = fitted.lost_promise_ or LostPromise(fitted.edits_, promise_of(fitted))
+        inside = inside.with_edits(edits)
+        estimator = FrozenEstimator(inside) if is_frozen else inside
+        edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
+        if fitted.estimator is fitted.estimator_:
             # So that `fit` calibrates the edited model.
             edited.estimator = edited.estimator_
-        set_promise(edited, held)
-        return edited
+        return with_promise(edited, held)
 
 
-def set_promise(model: EditablePromise, held: LostPromise) -> None:
-    """Give a `SelectiveClassifier` this promise if it was made for a model with the same edits; else none."""
-    for name in (*OF_PROMISE, "lost_promise_"):
-        vars(model).pop(name, None)
+def with_promise(model: M, held: LostPromise) -> M:
+    """A `SelectiveClassifier` with this promise if it was made for a model with the same edits; else with none."""
     if edits_in(model) == held.edits:
-        put_promise(model, held)
-        return
+        return model.with_fitted(OF_PROMISE, lost_promise_=None, **held.promise)
     nothing: dict[str, Any] = {"controls_": {}, "groups_": None, "shift_": None, "threshold_": np.inf, "coverage_": 0.0}
-    vars(model).update(nothing, n_calibration_=0, confidence_=held.promise["confidence_"], lost_promise_=held)
+    nothing |= {"errors_by_label_": None, "n_calibration_": 0, "n_erased_": 0}
+    nothing["confidence_"] = held.promise["confidence_"]
+    return model.with_fitted(OF_PROMISE, lost_promise_=held, **nothing)
 
 
 def has_lost_promise(model: Any) -> bool:
@@ -86,12 +91,6 @@ def has_lost_promise(model: Any) -> bool:
     return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), LostPromise)
 
 
-def put_promise(model: EditablePromise, held: LostPromise) -> None:
-    """Set the attributes of a promise, whether it holds or not."""
-    for name, value in held.promise.items():
-        setattr(model, name, value)
-
-
 def promise_of(model: EditablePromise) -> dict[str, Any]:
     """The attributes of a promise."""
-    return {name: vars(model)[name] for name in OF_PROMISE if name in vars(model)}
+    return {name: getattr(model, name) for name in OF_PROMISE if hasattr(model, name)}

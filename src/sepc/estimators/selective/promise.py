@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sepc._typing import BoolArray
 from sepc.errors import NoPromiseWarning
 from sepc.estimators.selective.cost_control import CostControl
 from sepc.estimators.selective.costs import Costs
@@ -15,8 +17,80 @@ from sepc.estimators.selective.group_control import HARM_SHARE, Groups, NoHarm
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_check import ShiftCheck
 from sepc.estimators.selective.shift_control import Shift
+from sepc.records import number, parts, record, simple, whole
 from sepc.statistics.binomial import rows_needed
 from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percent, shown
+
+WEIGH_MORE = (
+    "To miss fewer rows of a label, give its errors a higher cost (max_risk=Costs(...)), fit with "
+    "class_weight='balanced' (--class-weight balanced), or lower max_risk (--max-risk)."
+)
+
+
+@record
+class LabelErrors:
+    """Accepted calibration rows of a true label, and the wrong ones among them.
+
+    Attributes
+    ----------
+    label : label
+        The true label.
+    n_accepted, n_errors : int
+        Accepted calibration rows that truly have this label, and those of them that got another one.
+    """
+
+    label: Any = simple()
+    n_accepted: int = whole(below=2**63)
+    n_errors: int = whole(below=2**63)
+
+    @property
+    def share(self) -> float:
+        """The share of the accepted rows that is wrong."""
+        return self.n_errors / self.n_accepted
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts, if anything."""
+        return None if self.n_errors <= self.n_accepted > 0 else "counts more errors than accepted rows, or no rows"
+
+
+@record
+class ErrorsByLabel:
+    """The errors of each true label among accepted calibration rows, beside the largest error rate promised.
+
+    Attributes
+    ----------
+    max_risk : float
+        The largest error rate promised, for all rows, a predicted label or a group.
+    labels : tuple of LabelErrors
+        The true labels of accepted calibration rows, those with the highest error rate first.
+    """
+
+    max_risk: float = number(0.0, 1.0)
+    labels: tuple[LabelErrors, ...] = parts(LabelErrors)
+
+    @classmethod
+    def of(cls, max_risk: Any, truth: NDArray[Any], wrong: BoolArray, accepted: BoolArray) -> ErrorsByLabel | None:
+        """Count calibration rows; None if costs are promised instead of an error rate."""
+        if isinstance(max_risk, Costs):
+            return None
+        labels, which = np.unique(truth[accepted], return_inverse=True)
+        n_errors = np.bincount(which, weights=wrong[accepted], minlength=len(labels)).astype(np.int64)
+        each = map(LabelErrors, labels.tolist(), np.bincount(which).tolist(), n_errors.tolist())
+        most = max(max_risk.values()) if isinstance(max_risk, Mapping) else max_risk
+        return cls(float(most), tuple(sorted(each, key=lambda errors: -errors.share)))
+
+    def in_words(self) -> str:
+        """The errors of each true label if one of them has more than promised; otherwise empty."""
+        if all(errors.share <= self.max_risk for errors in self.labels):
+            return ""
+        each = [
+            f"{errors.n_errors:,} of {errors.n_accepted:,} of {shown(errors.label)} ({percent(errors.share)})"
+            for errors in self.labels
+        ]
+        return (
+            f"Wrong among accepted calibration rows, by true label: {listed(each, MOST_NAMES)}. The promise of at most "
+            f"{percent(self.max_risk, AS_SET)} does not hold for each true label."
+        )
 
 
 def promise_in_words(
@@ -29,14 +103,17 @@ def promise_in_words(
     unknown: Iterable[Any],
     sites: Sequence[str] = (),
     n_erased: int = 0,
+    by_label: ErrorsByLabel | None = None,
 ) -> str:
     """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
 
     `max_risk` is what was requested: for all rows, for each label, or as costs. `sites` are those that the calibration
-    rows come from, if it was made from their counts; `n_erased` is how many erased rows count as errors.
+    rows come from, if it was made from their counts; `n_erased` is how many erased rows count as errors. If accepted
+    rows of a true label are wrong more often than promised, `by_label` comes first.
     """
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
-    lines = []
+    missed = "" if by_label is None else by_label.in_words()
+    lines = [f"{missed} {WEIGH_MORE}"] if missed else []
     if groups is not None and not controls:
         # All groups are promised the same risk.
         lines.append(_no_group_sentences(groups, cast(float, max_risk), confidence))
@@ -69,7 +146,7 @@ def promise_in_words(
 def warn_of_no_promise(controls: Mapping[Any, Control | CostControl], in_words: str) -> None:
     """Warn the caller of `fit` if no row will be accepted, in the words of the promise."""
     if not any(np.isfinite(control.threshold) for control in controls.values()):
-        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=3)
+        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=5)
 
 
 def risk_sentence(control: Control, whom: str, confidence: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import copy
 from typing import Any
 
 from sepc.estimators.selective.cost_control import CostControl
@@ -11,7 +10,9 @@ from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups, NoHarm
 from sepc.estimators.selective.groups import MOST_COLUMNS, Key, names_in
-from sepc.estimators.selective.lost_promise import LostPromise, promise_of, put_promise, set_promise
+from sepc.estimators.selective.lost_promise import LostPromise, promise_of, with_promise
+from sepc.estimators.selective.made_for import MadeFor
+from sepc.estimators.selective.promise import ErrorsByLabel
 from sepc.estimators.selective.risk_control import Control
 from sepc.estimators.selective.shift_control import Shift
 from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
@@ -27,26 +28,27 @@ CONTROLS: dict[str, type[Control | CostControl]] = {"risk": Control, "cost": Cos
 
 def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier and its promise."""
+    selective.made_for_.check()
     lost = selective.lost_promise_
     node = fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
-        "max_risk": _risk_to_node(selective.max_risk, selective.classes_),
+        "max_risk": _risk_to_node(selective.max_risk_, selective.classes_),
     }
     if lost is None:
         return node | _promise_to_node(selective, writer)
-    before = copy(selective)
-    put_promise(before, lost)
+    before = selective.with_fitted(**lost.promise)
     edits = [record_to_node(edit, Writer()) for edit in lost.edits]
     return node | {"lost_promise": {"edits": edits} | _promise_to_node(before, writer.under("lost_promise"))}
 
 
 def _promise_to_node(selective: SelectiveClassifier, writer: Writer) -> Node:
-    shift = selective.shift_
+    shift, by_label = selective.shift_, selective.errors_by_label_
     return {
         "controls": [_control_to_node(selective, key) for key in selective.controls_],
         "groups": _groups_to_node(selective.groups_),
         "shift": None if shift is None else record_to_node(shift, writer.under("shift")),
+        "errors_by_label": None if by_label is None else record_to_node(by_label, Writer()),
         "promised_confidence": selective.confidence_,
         "n_calibration": selective.n_calibration_,
         "coverage": selective.coverage_,
@@ -61,14 +63,14 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     promise = reader.part("lost_promise") if reader.has("lost_promise") else reader
     by = _columns_from(promise.part("groups")) if promise.has("groups") else None
     selective = restore_fields(SelectiveClassifier(estimator, by=by), reader)
-    selective.estimator_, selective.classes_ = estimator, labels_from(reader.part("classes"))
+    selective.estimator_, selective.made_for_ = estimator, MadeFor(estimator)
+    selective.classes_ = labels_from(reader.part("classes"))
     check_inner(estimator, reader, selective.n_features_in_, selective.classes_, all_classes=False)
-    selective.max_risk = _risk_from(reader.part("max_risk"), selective.classes_)
+    selective.max_risk = selective.max_risk_ = _risk_from(reader.part("max_risk"), selective.classes_)
     _read_promise(promise, selective)
     if promise is not reader:
         edits = tuple(record_from(Edit, part) for part in promise.parts("edits"))
-        made = LostPromise(edits, promise_of(selective))
-        set_promise(selective, made)
+        selective = with_promise(selective, LostPromise(edits, promise_of(selective)))
         if selective.lost_promise_ is None:
             raise promise.wrong("was lost by edits that the model does not have")
     return selective
@@ -77,10 +79,12 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
 def _read_promise(reader: Reader, selective: SelectiveClassifier) -> None:
     controls = list(reader.parts("controls"))
     selective.controls_ = dict(map(_control_from, controls))
-    selective.groups_ = None
+    selective.groups_ = selective.lost_promise_ = None
     if reader.has("groups"):
         selective.groups_ = _groups_from(reader.part("groups"), selective.controls_, selective.one_threshold)
     selective.shift_ = record_from(Shift, reader.part("shift")) if reader.has("shift") else None
+    has_errors = reader.has("errors_by_label")
+    selective.errors_by_label_ = record_from(ErrorsByLabel, reader.part("errors_by_label")) if has_errors else None
     selective.confidence_ = reader.number("promised_confidence", 0.0, 1.0)
     selective.n_calibration_ = reader.integer("n_calibration")
     selective.coverage_ = reader.number("coverage", 0.0, 1.0)

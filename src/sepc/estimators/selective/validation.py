@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.groups import Key, len_of, names_in
-from sepc.wording import listed, shown
+from sepc.wording import check_number, listed, shown
 
 MaxRisk = float | Mapping[Any, float] | Costs
 
@@ -28,16 +28,12 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
             raise ValueError("If `by` is given, max_risk must be one number for all groups, not a mapping or Costs.")
+        if not isinstance(parents, Mapping | None):
+            raise ValueError(f"parents is {parents!r}; it must be a mapping of groups to the groups they belong to.")
     elif parents is not None or one_threshold:
         raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
-    check_shares({"max_risk" if label is None else f"max_risk[{label!r}]": risk for label, risk in risks.items()})
-
-
-def check_shares(shares: Mapping[str, float]) -> None:
-    """Raise if one of the named shares is not between 0 and 1."""
-    for name, share in shares.items():
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
+    for label, risk in risks.items():
+        check_number("max_risk" if label is None else f"max_risk[{label!r}]", risk, above=0, below=1)
 
 
 def check_fit_arguments(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:

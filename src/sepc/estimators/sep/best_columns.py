@@ -45,7 +45,7 @@ def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[s
         warnings.simplefilter("ignore")  # the fit to the chosen columns warns again
         first.fit(X, y, sample_weight)
     few = np.linspace(0, len(y) - 1, min(len(y), COMPARED_ROWS)).astype(np.int64)
-    sizes = reliance(first.model_, first.preparation_, first.decide(_safe_indexing(X, few)).rows)
+    sizes = reliance(first.model_, first.encoding_, first.decide(_safe_indexing(X, few)).rows)
     if len(sizes) <= classifier.max_features:
         return None
     order = sorted(sizes, key=lambda name: (name not in named, -sizes[name]))

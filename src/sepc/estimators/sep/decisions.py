@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.preparation import Preparation, origin_of
+from sepc.columns.preparation import Preparation
 from sepc.decisions.decisions import Decision, Decisions
 from sepc.decisions.deferred import defer
 from sepc.decisions.letter import Grounds, Words
@@ -50,7 +50,8 @@ class SEPDecisions(Decisions):
         Missing features. Such a row is decided by multiple imputation, with completions like the training rows:
         probabilities and trust are averages, and `rows`, `region` and the rest are those of the most typical one.
     notes : array of str
-        Remarks on the row itself, such as a category not seen in training; empty for most.
+        Remarks on the cells of the row: one that cannot be read, what was assumed, a category not seen in training;
+        empty for most.
     empty : (n, Q) bool array
         Missing categories, by column in the order of the table. A missing category counts as a category of its own if
         training rows lacked it too, else as an unseen one.
@@ -145,7 +146,8 @@ class SEPDecisions(Decisions):
     def _extra_columns(self) -> dict[str, Any]:
         """Columns that are specific to this class of decisions."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
-        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        notes = {} if self.preparation is None else {"notes": self.notes}
+        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)} | notes
 
     def _reasons(self) -> list[Reason]:
         """The reasons for every decision, without the verdicts."""
@@ -183,15 +185,14 @@ class SEPDecision(Decision):
         Ties, such as among values that are never enough, are ordered by the trust they add.
         """
         model, row, empty = self._only.model, self._with_gaps(), self._empty()
-        names = model.feature_names
-        missing = [j for j, gone in enumerate(self.missing) if gone]
-        groups = {names[j]: [k for k in missing if origin_of(names[k]) == names[j]] for j in missing}
-        groups = {name: group for name, group in groups.items() if group}
-        known = likely_values(model, row, [np.array(group) for group in groups.values()])
+        names, missing = model.feature_names, np.flatnonzero(self.missing)
+        columns = model.column_of[missing]
+        firsts = np.unique(columns).tolist()
+        known = likely_values(model, row, [missing[columns == first] for first in firsts])
         known += [(column.positions, column.likely(model, self.probabilities)) for column in empty]
         if not known:
             return []
-        asked = [*groups, *(names[column.feature] for column in empty)]
+        asked = [*(names[first] for first in firsts), *(names[column.feature] for column in empty)]
         settled = value_of_information(model, row, known, self._only.min_trust)
         ranked = sorted(zip(settled, asked, strict=True), key=lambda item: item[0], reverse=True)
         return [(name, share) for (share, _), name in ranked]

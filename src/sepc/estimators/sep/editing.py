@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ import numpy as np
 from sepc.columns.categories import Categories, category
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.estimators.editable import Editable
+from sepc.estimators.fitted_record import as_fitted
 from sepc.estimators.sep.fitted import FittedEllipsoids
 from sepc.estimators.sep.regions import Regions
 from sepc.model.curve_edits import Curves, contrast_of, curves_of_classes, edit_curves, put_contrast, with_curves
@@ -26,7 +26,7 @@ class EditableModel(Editable):
     """What lets an `SEPClassifier` be edited."""
 
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     ellipsoids_: FittedEllipsoids
     regions_: Regions
 
@@ -35,13 +35,11 @@ class EditableModel(Editable):
 
         They must be signed, such as the `edits_` of the model that this one replaces.
         """
-        edited = copy(self)
-        edited.model_ = edit_model(self.model_, self.preparation_, edits)
-        edited.ellipsoids_ = replace(self.ellipsoids_, model=edited.model_)
-        edited.regions_ = Regions(edited.model_)
-        # These are probabilities of models without the edits.
-        vars(edited).pop("out_of_fold_", None)
-        return edited
+        fitted = as_fitted(self)
+        model = edit_model(fitted.model_, fitted.encoding_, edits)
+        ellipsoids = replace(fitted.ellipsoids_, model=model)
+        # Out-of-fold probabilities are those of models without the edits.
+        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
 
 
 def edit_model(model: SEPModel, preparation: Preparation | None, edits: Sequence[Edit]) -> SEPModel:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from sepc._typing import FloatArray
-from sepc.columns.number_columns import plain_rows, refuse_text
+from sepc.columns.number_columns import numbers_of_table, plain_rows
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.checks import check_probability
+from sepc.estimators.fitted_record import at_once
 from sepc.estimators.sep.best_columns import best_columns
 from sepc.estimators.sep.constraints import check_constraints
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -40,6 +40,7 @@ from sepc.estimators.sep.training_set import (
 from sepc.kernels.enclose import LOCAL_ROWS
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
+from sepc.wording import check_number
 
 
 class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
@@ -118,8 +119,10 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         How many rows were partitioned, and how many the weights were fitted to; prints as a sentence.
     regions_ : Regions
         Every region a row can lie in, with its training rows of each class; `apply` gives positions in it.
-    preparation_ : Preparation or None
-        How the columns of a DataFrame become features; None if all are numbers and used unchanged.
+    preparation_ : Preparation
+        How the columns of a table become features; `summary` says it in a line.
+    encoding_ : Preparation or None
+        The same, or None if all columns are numbers and used unchanged.
     out_of_fold_ : (n, C) array
         With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
@@ -151,7 +154,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
@@ -208,6 +211,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         as_in_paper: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
         return cls(n_impure, **as_in_paper | options)
 
+    @at_once
     @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Partition the training set into ellipsoids, and fit their weights.
@@ -235,14 +239,13 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
         fit = self._fit_training(training, settings)
-        if hasattr(self, "out_of_fold_"):
-            del self.out_of_fold_
         table = training.table
         if self.out_of_fold and table is not None:
             refitted = refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else None
             self.out_of_fold_ = table.of_table(self._out_of_fold(fit, table) if refitted is None else refitted)
         return self
 
+    @at_once
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
         """Fit to rows as another classifier has prepared them, so that both take the same columns.
 
@@ -256,7 +259,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """
         self.check_parameters()
         settings, names = self._settings(), getattr(other, "feature_names_in_", None)
-        columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.preparation_)
+        columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.encoding_)
         alone = other.model_.alone
         if alone is not None:
             alone = alone.among(other.classes_, np.unique(labels))
@@ -273,7 +276,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             standardize=self.standardize and not self.published,
             max_rounds=self.max_rounds,
             max_ellipsoids=self.max_ellipsoids,
-            fit_rows=self.fit_rows,
+            fit_rows=int(self.fit_rows) if isinstance(self.fit_rows, Integral) else self.fit_rows,
             categorical=() if chosen is None or isinstance(chosen, str) else chosen,
             force_features=self.force_features or (),
             monotone=self.monotone,
@@ -291,11 +294,9 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
         """Fit to complete rows, and set the fitted attributes."""
         columns = training.columns
-        self.classes_, self.n_features_in_, self.preparation_ = training.labels, columns.n, columns.preparation
+        self.classes_, self.n_features_in_, self.encoding_ = training.labels, columns.n, columns.preparation
         if columns.names is not None:
             self.feature_names_in_ = np.array(columns.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         training.extent.refuse_extremes(columns.feature_names)
         warn_if_flat(training)
         with Progress(self) as progress:
@@ -320,7 +321,7 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
-        if (preparation := self.preparation_) is not None:
+        if (preparation := self.encoding_) is not None:
             used = self.model_.with_typical(rows)
             notes, empty = preparation.notes_on(X, used), preparation.empty_in(X, used)
             return SEPDecisions.of(self.model_, rows, self.min_trust, notes, empty, preparation)
@@ -335,13 +336,16 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
 
     def _rows(self, X: Any) -> FloatArray:
         """Rows of numbers, as the model takes them; they may share their memory with `X`."""
-        if self.preparation_ is not None:
+        if self.encoding_ is not None:
             self.check_columns(X)
             validate_data(self, X, skip_check_array=True, reset=False)
-            return self.preparation_.check_finite(self.preparation_.rows_of(X))
+            return self.encoding_.check_finite(self.encoding_.rows_of(X))
         rows = plain_rows(X, self.n_features_in_, getattr(self, "feature_names_in_", None))
         if rows is None:
-            self.check_columns(X)
+            numbers = numbers_of_table(X)
+            if numbers is not X:
+                validate_data(self, X, skip_check_array=True, reset=False)
+                return np.asarray(check_array(numbers, ensure_all_finite="allow-nan", estimator=self, input_name="X"))
             # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
             with np.errstate(invalid="ignore"):
                 rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
@@ -350,38 +354,42 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def check_columns(self, X: Any) -> None:
         """Raise if a column is not numeric or, for a model of a table, if `X` is not a table."""
         kind = type(self).__name__
-        if self.preparation_ is None:
-            refuse_text(X, kind)
+        if self.encoding_ is None:
+            numbers_of_table(X)
         elif not is_table(X):
             raise TypeError(f"{kind} was fitted to a table with named columns; give it a DataFrame with these columns.")
 
     def empty_decisions(self) -> SEPDecisions:
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
-        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust)
+        return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.encoding_)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        if isinstance(self.n_impure, bool) or not isinstance(self.n_impure, Real) or self.n_impure < 0:
-            raise ValueError(f"n_impure is {self.n_impure!r}; it must be a number of rows (int) or a share (float).")
+        check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
         if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
             raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
         if self.trust not in TRUSTS:
             raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
-        check_probability("min_trust", self.min_trust)
-        if self.max_rounds < 1:
-            raise ValueError(f"max_rounds is {self.max_rounds!r}; it must be at least 1.")
-        if self.max_ellipsoids is not None and self.max_ellipsoids < 1:
-            raise ValueError(f"max_ellipsoids is {self.max_ellipsoids!r}; it must be at least 1, or None.")
-        if self.fit_rows not in ("auto", None) and (isinstance(self.fit_rows, str) or self.fit_rows < 1):
-            raise ValueError(f"fit_rows is {self.fit_rows!r}; it must be at least 1, 'auto', or None for all rows.")
+        check_number("min_trust", self.min_trust, least=0, most=1)
+        check_number("max_rounds", self.max_rounds, least=1, whole=True)
+        if self.max_ellipsoids is not None:
+            check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
+        if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
+            check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
+        for name in ("standardize", "published", "keep_rows", "out_of_fold", "verbose"):
+            if isinstance(given := getattr(self, name), str):
+                raise ValueError(f"{name} is the text {given!r}; it must be True or False.")
+        for name, instead in (("categorical_features", "from_dtype"), ("force_features", None)):
+            given = getattr(self, name)
+            if given not in (instead, None) if isinstance(given, str) else not isinstance(given, Iterable | None):
+                raise ValueError(f"{name} is {given!r}; it must be a list of columns, or {instead!r}.")
         check_class_weight(self.class_weight)
         check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
-        is_number = isinstance(self.max_features, Integral) and not isinstance(self.max_features, bool)
-        if self.max_features is not None and not (is_number and self.max_features >= 1):
-            raise ValueError(f"max_features is {self.max_features!r}; it must be a number of columns, or None for all.")
-        if self.max_features is not None and (self.published or self.trust != "weights"):
-            raise ValueError("max_features needs trust='weights': columns are compared by what they add to log-odds.")
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, least=1, whole=True, instead="or None for all columns")
+            if self.published or self.trust != "weights":
+                raise ValueError("max_features needs trust='weights': columns are compared by their terms in log-odds.")
         if self.out_of_fold and (self.published or self.trust != "weights"):
             raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
 

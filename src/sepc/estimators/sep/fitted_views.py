@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import Preparation
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.sep.fitted import FittedEllipsoids, sample_rows
 from sepc.estimators.sep.importances import importances_of
 from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.sep_model import SEPModel
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 
-class FittedViews:
+class FittedViews(FittedAtOnce):
     """The methods of an `SEPClassifier` that describe the fitted model."""
 
     trust: str
@@ -26,8 +26,14 @@ class FittedViews:
     classes_: NDArray[Any]
     ellipsoids_: FittedEllipsoids
     model_: SEPModel
-    preparation_: Preparation | None
+    encoding_: Preparation | None
     decide: Any
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        fitted = as_fitted(self)
+        return fitted.encoding_ or Preparation.of_numbers(fitted.model_.feature_names)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -36,11 +42,11 @@ class FittedViews:
         0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
         between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
         """
-        check_is_fitted(self)
-        if self.model_.weights is None:
-            raise AttributeError(f"With trust={self.trust!r} columns have no terms, and therefore no importances.")
-        sizes = importances_of(self.model_, self.preparation_)
-        names = getattr(self, "feature_names_in_", self.model_.feature_names)
+        fitted = as_fitted(self)
+        if fitted.model_.weights is None:
+            raise AttributeError(f"With trust={fitted.trust!r} columns have no terms, and therefore no importances.")
+        sizes = importances_of(fitted.model_, fitted.encoding_)
+        names = getattr(fitted, "feature_names_in_", fitted.model_.feature_names)
         return np.array([sizes.get(str(name), 0.0) for name in names])
 
     def proofs(self) -> Proofs:
@@ -63,7 +69,6 @@ class FittedViews:
         >>> print(classifier.proofs()[0])
         A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
         """
-        check_is_fitted(self)
         return proofs_of(self.model_)
 
     def apply(self, X: ArrayLike) -> IntArray:
@@ -87,14 +92,18 @@ class FittedViews:
         -------
         (n, d) array
         """
-        check_is_fitted(self)
-        if (alone := self.model_.alone) is not None:
-            names = listed(shown(self.model_.feature_names[j]) for j in alone.features.tolist())
+        check_number("n", n, least=0, whole=True)
+        fitted = as_fitted(self)
+        if (alone := fitted.model_.alone) is not None:
+            names = listed(shown(fitted.model_.feature_names[j]) for j in alone.features.tolist())
             raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
-        of_label = [fitted for fitted in self.ellipsoids_ if fitted.label == label]
+        of_label = [found for found in fitted.ellipsoids_ if found.label == label]
         if not of_label:
-            known = listed(map(shown, self.classes_), MOST_NAMES)
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; the labels are {known}.")
+            others = sorted({found.label for found in fitted.ellipsoids_})
+            known = (
+                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
+            )
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
-        return sample_rows(of_label, list(self.classes_).index(label), n, rng)
+        return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)

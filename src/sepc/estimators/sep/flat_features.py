@@ -23,4 +23,4 @@ def warn_if_flat(training: TrainingSet) -> None:
     directions = flat_directions(extent.sized(rows), extent.spread)
     if len(directions) and rows.n_points > rows.n_features:
         message = describe_flat(directions, rows.n_points, names)
-        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=5)
+        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=6)

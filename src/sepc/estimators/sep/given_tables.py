@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length, indexable
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Column, Kind, read_columns
+from sepc.columns.number_columns import numbers_of_table
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_classes, check_given, check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep.constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings
 from sepc.estimators.sep.training_gaps import fill_gaps
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
 from sepc.looking.columns import warn_of_columns
-from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_misspellings
-from sepc.looking.totals import warn_of_totals
+from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_labels
+from sepc.looking.look import warn_at_fit
 from sepc.model.seen_rows import given_columns
 from sepc.model.standalone import Standalone
 from sepc.points.missing_labels import refuse_missing_labels
@@ -54,9 +54,10 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
         labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
         refuse_numbers(labels, counts)
-        check_classification_targets(training.labels)
-        warn_of_misspellings(labels, counts)
+        check_classes(training.labels)
+        warn_of_labels(labels, counts)
         return replace(training, alone=_standalone(training.columns, training.labels, settings))
+    check_given(X, y)
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
     positions = np.arange(n_table)
@@ -69,7 +70,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         copies = Copies.of(weights)
         positions = positions[copies.positions]
     rows, labels, columns = _numbers(X, y, copies, settings)
-    warn_of_misspellings(*counted_labels(labels))
+    warn_of_labels(*counted_labels(labels))
     alone = _standalone(columns, np.unique(labels), settings)
     training = complete(rows, labels, columns, settings, alone)
     unit = 1.0 if copies is None else copies.unit
@@ -100,7 +101,7 @@ def _numbers(
         labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
         kinds, values = read_columns(X, settings.categorical, settings.force_features)
-        warn_of_totals(last_cells(X), values)
+        warn_at_fit(last_cells(X), values, labels, {*(settings.categorical or ()), *settings.force_features})
         given, kinds = kinds, _keep(kinds, settings.kept)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
@@ -111,20 +112,33 @@ def _numbers(
             classes, unit = np.unique(labels, return_inverse=True)[1], 1.0 if copies is None else copies.unit
             preparation, rows = Preparation.fit(kinds, values, classes, unit, settings.seed())
             preparation.check_finite(rows)
-            warn_of_columns(given, stacklevel=5)
+            warn_of_columns(given, stacklevel=6)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
-        warn_of_columns(kinds, stacklevel=5)
+        warn_of_columns(kinds, stacklevel=6)
     elif settings.categorical or settings.force_features:
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
     refuse_missing_labels(y)
-    # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
-    with np.errstate(invalid="ignore"):
-        rows, labels = check_X_y(
-            X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2, estimator=settings.who
-        )
-    check_classification_targets(labels)
+    try:
+        # To look for NaN, scikit-learn adds up all cells; the sum of huge ones may overflow.
+        with np.errstate(invalid="ignore"):
+            rows, labels = check_X_y(
+                numbers_of_table(X),
+                y,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2,
+                estimator=settings.who,
+            )
+    except ValueError as error:
+        if not str(error).startswith("could not convert string"):
+            raise
+        advice = "give a DataFrame, whose columns may hold categories, or texts that are dates or numbers."
+        raise ValueError(f"X is an array with text in it ({error}); {advice}") from error
+    check_classes(labels)
+    if not is_table(X):
+        warn_at_fit({}, {f"x{j}": column for j, column in enumerate(rows.T)}, labels)
     if copies is not None:
         rows, labels = rows[copies.positions], labels[copies.positions]
     return rows, labels, GivenColumns(rows.shape[1], names)
@@ -152,13 +166,13 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     table, labels = _draw_table(X, y, settings.seed())
     columns, values = read_columns(table, settings.categorical, settings.force_features)
     if all(column.is_plain for column in columns):
-        warn_of_columns(columns, stacklevel=5)
+        warn_of_columns(columns, stacklevel=6)
         return None
     refuse_numbers(*counted_labels(labels))
-    check_classification_targets(labels)
+    check_classes(labels)
     classes = np.unique(labels, return_inverse=True)[1]
     preparation, rows = Preparation.fit(columns, values, classes, 1.0, settings.seed())
-    warn_of_columns(columns, stacklevel=5)
+    warn_of_columns(columns, stacklevel=6)
     return TrainingRows.of(preparation, table, rows)
 
 
@@ -233,7 +247,10 @@ class Copies:
 
 def _check_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     """Weights of rows as an array; raises unless they are numbers, not negative, and not all zero."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold a number for each row: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):

@@ -25,7 +25,7 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
         return Grounds(missing=missing)
     phrases = RowPhrases(model, model.usual, decisions.rows)
     terms = NamedTerms(decisions.terms(), phrases)
-    known = known_columns(decisions.missing, phrases.column_of)[0]
+    known = known_columns(decisions.missing, model.column_of)[0]
     all_known = [term for term in terms.largest(0) if term.feature is None or known[term.feature]]
     owners = [int(np.searchsorted(model.classes, label)) for label in (decisions.label[0], terms.terms.runner_up[0])]
     sides = []

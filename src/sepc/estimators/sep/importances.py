@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepc._typing import FloatArray
-from sepc.columns.preparation import Preparation, origin_of
+from sepc._typing import FloatArray, IntArray
+from sepc.columns.preparation import Preparation
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, TrainingSummary
 from sepc.model.weights import Weights
@@ -22,22 +22,16 @@ def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str
     assert usual is not None
     values = (usual.overall.T - model.shift) / model.scale
     sizes = np.ptp(weights.feature_terms(np.ascontiguousarray(values.T)), axis=2).mean(axis=0)
-    names = model.feature_names
-    if preparation is None:
-        return dict(zip(names, sizes.tolist(), strict=True))
-    importances = dict.fromkeys((origin_of(name) for name in names), 0.0)
-    for name, size in zip(names, sizes.tolist(), strict=True):
-        importances[origin_of(name)] += size
-    for q, feature in enumerate(preparation.category_features.tolist()):
-        column = origin_of(names[feature])
-        encodings = preparation.categories[column].encodings
-        parts = [j for j, name in enumerate(names) if origin_of(name) == column]
-        importances[column] = _of_categories(model, weights, usual, encodings, parts, q)
-    return importances
+    by_column = np.bincount(model.column_of, sizes)
+    all_categories = () if preparation is None else preparation.all_categories
+    for q, (first, categories) in enumerate(zip(weights.category_features, all_categories, strict=False)):
+        parts = np.flatnonzero(model.column_of == first)
+        by_column[first] = _of_categories(model, weights, usual, categories.encodings, parts, q)
+    return {model.feature_names[j]: float(by_column[j]) for j in np.unique(model.column_of)}
 
 
 def _of_categories(
-    model: SEPModel, weights: Weights, usual: TrainingSummary, encodings: FloatArray, parts: list[int], q: int
+    model: SEPModel, weights: Weights, usual: TrainingSummary, encodings: FloatArray, parts: IntArray, q: int
 ) -> float:
     """The mean absolute term of categorical column `q`, which these features encode."""
     rows = np.tile(model.shift, (len(encodings), 1))
@@ -47,5 +41,5 @@ def _of_categories(
     codes[:, q] = np.arange(len(rows))
     terms += weights.category_terms(codes)[:, q]
     of_class = usual.ellipsoid == ANYWHERE
-    counts = usual.category_counts[of_class][:, usual.categories_of(parts[0])]
+    counts = usual.category_counts[of_class][:, usual.categories_of(int(parts[0]))]
     return float(np.ptp(terms, axis=1) @ (model.shares @ (counts / usual.n_rows[of_class, None])))

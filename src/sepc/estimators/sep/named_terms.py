@@ -47,13 +47,13 @@ class NamedTerms:
     @cached_property
     def columns(self) -> IntArray:
         """The first feature of each column."""
-        return np.unique(self.phrases.column_of)
+        return np.unique(self.terms.model.column_of)
 
     @cached_property
     def sizes(self) -> FloatArray:
         """The terms of all columns, and the place, of shape (n, columns + 1)."""
         known = np.ones(self.terms.features.shape, dtype=bool)
-        by_column = summed_by_column(self.terms.features, known, self.phrases.column_of)[:, self.columns]
+        by_column = summed_by_column(self.terms.features, known, self.terms.model.column_of)[:, self.columns]
         return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
 
     def named(self, i: int, is_refused: bool) -> list[NamedTerm]:

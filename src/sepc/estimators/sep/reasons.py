@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import BoolArray, IntArray
+from sepc.columns.preparation import UNREAD
 from sepc.decisions.kinds import Cause, Rule
 from sepc.decisions.sentences import Reason, Sentence, Shorter
 from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
@@ -41,6 +42,7 @@ class Loss(IntEnum):
     FIRST_DETAIL = 6
     MISSING_NAMES = 7
     SENTENCE = 8
+    NOTES = 9
     PLACE = 10
 
 
@@ -78,13 +80,17 @@ class SEPReasons:
         return Sentence(f"{head}{detail}: {cases}{group}.", (*shorter, Shorter(Loss.PLACE, f"{head}.")))
 
     def about_gaps(self, i: int) -> list[Sentence]:
-        """Missing values, which of them to fetch first, and categories not seen in training."""
+        """What was assumed of cells, missing values and which to fetch first, and categories not seen in training."""
         notes = str(self.decisions.notes[i])
-        sentences = [Sentence(notes, (Shorter(Loss.SENTENCE, ""),))] if notes else []
+        sentences = (
+            [Sentence(notes, (Shorter(Loss.NOTES, "The notes say what was assumed of its cells."),))] if notes else []
+        )
         if not self.decisions.missing[i].any():
             return sentences
         names = missing_columns(self.decisions.model, self.decisions.missing[i])
-        if len(names) == 1:
+        if len(names) == notes.count(UNREAD):
+            pass  # The notes say so of each.
+        elif len(names) == 1:
             sentences.append(Sentence(f"{names[0]} is missing."))
         else:
             fewer = Shorter(Loss.MISSING_NAMES, f"{len(names):,} values are missing.")
@@ -302,7 +308,7 @@ class SEPReasons:
         """Which columns are known, at their first features."""
         missing, phrases = self.decisions.missing, self._phrases
         assert phrases is not None
-        known = known_columns(missing, phrases.column_of) if missing.any() else ~missing
+        known = known_columns(missing, phrases.model.column_of) if missing.any() else ~missing
         edits = self.decisions.model.edits
         if edits is not None:
             # The value that a row has in a dropped column is not its own.

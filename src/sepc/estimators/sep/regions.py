@@ -15,7 +15,8 @@ from sepc.model.count_rules import judge_sets
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.model.trust import credible_interval, smooth
-from sepc.wording import counted, decimal, name_of
+from sepc.statistics.binomial import beta_interval
+from sepc.wording import check_number, counted, decimal, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +93,13 @@ class Regions(ShownAsCard):
 
         They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
         """
+        check_number("confidence", confidence, above=0, below=1)
         n_rows = self.counts.sum(axis=1).astype(np.float64)
-        return credible_interval(self.probabilities.max(axis=1), n_rows, confidence)
+        right = self.probabilities.max(axis=1)
+        if self.model.trust == "published":
+            # Unlike other probabilities, the paper's may be 1, so Jeffreys' prior adds half a row for and against.
+            return beta_interval(right * n_rows + 0.5, (1.0 - right) * n_rows + 0.5, confidence)
+        return credible_interval(right, n_rows, confidence)
 
     def __len__(self) -> int:
         return self._n_sets + self.model.n_places

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.columns.preparation import origin_of
 from sepc.model.membership import tiles_of_squared_radii
 from sepc.model.names import feature_name, value_in_words
 from sepc.model.sep_model import SEPModel
@@ -44,12 +43,6 @@ class RowPhrases:
     def nearest(self) -> IntArray:
         """The ellipsoid where each row lies deepest, or that is nearest to it; -1 if there are none."""
         return self.gauges.argmin(axis=1) if self.model.n_ellipsoids else np.full(len(self.rows), ANYWHERE)
-
-    @cached_property
-    def column_of(self) -> IntArray:
-        """The first feature of each feature's column."""
-        first = [display.kind is not FeatureKind.PART for display in self.usual.displays]
-        return np.asarray(np.maximum.accumulate(np.where(first, np.arange(len(first)), 0)))
 
     def name(self, j: int) -> str:
         """The name of a feature."""
@@ -189,8 +182,7 @@ def gauges_of(model: SEPModel, rows: FloatArray) -> FloatArray:
 
 def missing_columns(model: SEPModel, missing: BoolArray) -> list[str]:
     """The names of the columns of which features are missing; `missing` is of shape (d,)."""
-    features = zip(model.feature_names, missing, strict=True)
-    return list(dict.fromkeys(name_of(origin_of(name)) for name, is_gone in features if is_gone))
+    return [name_of(model.feature_names[j]) for j in np.unique(model.column_of[missing])]
 
 
 def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) -> FloatArray:

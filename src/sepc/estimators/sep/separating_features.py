@@ -35,7 +35,7 @@ def unusual_features(phrases: RowPhrases, i: int, known: BoolArray) -> list[int]
 
 def _rank_columns(shares: FloatArray, known: BoolArray, phrases: RowPhrases) -> list[int]:
     """Columns, as their first features, by the sum of the shares of their features; missing ones are left out."""
-    summed = summed_by_column(shares[None], known[None], phrases.column_of)[0]
+    summed = summed_by_column(shares[None], known[None], phrases.model.column_of)[0]
     order = np.argsort(-summed, kind="stable")
     return [int(j) for j in order if summed[j] >= LEAST_SHARE and known[j]]
 

@@ -26,7 +26,7 @@ LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone", "max_features"
 
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier with the history of its fit."""
-    preparation = classifier.preparation_
+    preparation = classifier.encoding_
     prepared = None if preparation is None else record_to_node(preparation, writer.under("preparation"))
     unused = tuple(name for name in LATER_PARAMETERS if getattr(classifier, name) is None)
     return fields_to_node(classifier, without=unused) | {
@@ -45,7 +45,7 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     preparation = _preparation_from(reader, classifier)
     model = _with_edits(_model_from(reader.part("model"), preparation), reader)
     _check_features(reader, model, preparation, classifier.n_features_in_)
-    classifier.preparation_ = preparation
+    classifier.encoding_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
     sizes = {"K": model.n_ellipsoids, "g": len(model.placed)}
     classifier.ellipsoids_ = record_from(FittedEllipsoids, reader, sizes, model=model)

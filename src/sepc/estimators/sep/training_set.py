@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -24,7 +23,7 @@ from sepc.model.training_summary import FeatureDisplay
 from sepc.points.chosen_columns import first_columns
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.protocol import PointSet
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 BALANCED = "balanced"
 
@@ -177,8 +176,7 @@ def check_class_weight(class_weight: Any) -> None:
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight is {class_weight!r}; it must be 'balanced', a mapping or None.")
     for label, weight in class_weight.items():
-        if not (isinstance(weight, Real) and 0.0 < float(weight) < np.inf):
-            raise ValueError(f"class_weight of {shown(label)} is {weight!r}; it must be a number above zero.")
+        check_number(f"class_weight of {shown(label)}", weight, above=0)
 
 
 def with_class_weights(model: SEPModel, class_weight: Any) -> SEPModel:

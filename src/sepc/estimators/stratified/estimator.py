@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
-    check_is_fitted,
     validate_data,
 )
 
@@ -23,9 +20,10 @@ from sepc._typing import FloatArray, IntArray
 from sepc.decisions.decisions import positions_of
 from sepc.errors import LeftOutWarning
 from sepc.estimators.base import decide_rows
-from sepc.estimators.checks import check_labels
+from sepc.estimators.checks import check_classes, check_given, check_labels
 from sepc.estimators.columns_by import categories_of, column_names, column_positions
 from sepc.estimators.decided_rows import digest_of_numbers
+from sepc.estimators.fitted_record import at_once
 from sepc.estimators.stratified.decisions import StratifiedDecisions, StratifiedParts
 from sepc.estimators.stratified.strata import POOLED, find_strata, text_columns
 from sepc.estimators.unwrapping import unwrap
@@ -33,6 +31,7 @@ from sepc.estimators.wrapping import Wrapper
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import SEPModel, keeps_hashes
 from sepc.points.missing_labels import refuse_missing_labels
+from sepc.wording import check_number
 
 
 def _all_have_probabilities(self: StratifiedClassifier) -> bool:
@@ -80,6 +79,8 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         A digest of the training rows, and versions; None if read from a file of 0.1.0.
     pooled_ : classifier
         The model for all other rows.
+    sees_all_ : bool
+        Whether that model also sees the columns `by`.
     by_ : array of int
         Positions of the columns `by`.
     n_features_in_, feature_names_in_
@@ -119,6 +120,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         self.pooled = pooled
         self.n_jobs = n_jobs
 
+    @at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the strata, fit a model in each that has enough rows, and fit the pooled model.
 
@@ -160,6 +162,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         else:
             pooled = delayed(_fit)(clone(self.pooled), X, labels, advice="")
         # The pooled model has the most rows, so it starts first.
+        self.sees_all_: bool = self.pooled is not None
         self.pooled_, *fitted = Parallel(n_jobs=self.n_jobs)([pooled, *jobs])
         self.estimators_: dict[int, Any] = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         inside = getattr(unwrap(self.pooled_).classifier, "model_", None)
@@ -201,7 +204,6 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
 
     def _locate_rows(self, X: Any) -> tuple[Any, IntArray, NDArray[Any]]:
         """Checked rows, the stratum of each, and its categories."""
-        check_is_fitted(self)
         X = self._check_input(X)
         values = categories_of(X, self.by_)
         return X, self.strata_.of(values), values
@@ -211,7 +213,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         rest = self._without_by(X)
         for s in map(int, np.unique(strata)):
             rows = np.flatnonzero(strata == s)
-            seen = X if s == POOLED and self.pooled is not None else rest
+            seen = X if s == POOLED and self.sees_all_ else rest
             yield s, self.pooled_ if s == POOLED else self.estimators_[s], rows, _safe_indexing(seen, rows)
 
     def _without_by(self, X: Any) -> Any:
@@ -222,12 +224,14 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
         """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
         fitting = not isinstance(y, str)
         refuse_missing_labels(y)
+        if fitting:
+            check_given(X, y)
         if not hasattr(X, "columns"):
             # NumPy would turn the numbers of a list that contains text into text.
             X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
             checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
             if fitting:
-                check_classification_targets(checked[1])
+                check_classes(checked[1])
             return checked
         if X.shape[0] == 0:
             raise ValueError("X has 0 rows while a minimum of 1 is required.")
@@ -241,9 +245,7 @@ class StratifiedClassifier(Wrapper[StratifiedDecisions]):
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
         for name, least in (("min_rows", 1), ("min_class_rows", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}.")
+            check_number(name, getattr(self, name), least=least, whole=True)
 
 
 def _take(X: Any, labels: NDArray[Any], chosen: NDArray[np.bool_]) -> tuple[Any, NDArray[Any]]:

@@ -26,7 +26,7 @@ def write(stratified: StratifiedClassifier, writer: Writer, inner: InnerModels) 
     writer.put(by=stratified.by_)
     return fields_to_node(stratified, without=("estimator", "by", "pooled")) | {
         **record_to_node(stratified.strata_, writer),
-        "sees_all": stratified.pooled is not None,
+        "sees_all": stratified.sees_all_,
         "pooled": inner.to_node(stratified.pooled_, writer.under("pooled")),
         "models": models,
     }
@@ -43,7 +43,8 @@ def read(reader: Reader, inner: InnerModels) -> StratifiedClassifier:
     stratified = restore_fields(StratifiedClassifier(next(iter(estimators.values()), pooled), by.tolist()), reader)
     if (by >= stratified.n_features_in_).any() or len(set(by.tolist())) < len(by):
         raise reader.wrong("names columns that it does not have, or the same column twice")
-    stratified.pooled = pooled if reader.value("sees_all", bool) else None
+    stratified.sees_all_ = reader.value("sees_all", bool)
+    stratified.pooled = pooled if stratified.sees_all_ else None
     n_features = stratified.n_features_in_ - len(by)
     for model in estimators.values():
         check_inner(model, reader, n_features, classes, all_classes=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -21,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import decide_rows, empty_decisions
-from sepc.estimators.checks import check_labels, check_probability
+from sepc.estimators.checks import check_given, check_labels
 from sepc.estimators.editable import Editable
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted.decisions import TrustedDecisions
@@ -31,6 +31,7 @@ from sepc.estimators.unwrapping import classifier_name
 from sepc.estimators.wrapping import LabelPreservingWrapper
 from sepc.model.edits import Edit
 from sepc.statistics.splits import stratified_folds
+from sepc.wording import check_number
 
 
 class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
@@ -115,6 +116,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @at_once
     def fit(self, X: ArrayLike, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Fit the classifier, unless it is frozen, and the partition, and calibrate the trust.
 
@@ -131,6 +133,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         self
         """
         self.check_parameters()
+        check_given(X, y)
         X, labels = indexable(X, check_labels(y, type(self).__name__))
         validate_data(self, X, skip_check_array=True)
         if isinstance(self.estimator, FrozenEstimator):
@@ -155,15 +158,12 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
         """A copy of the model whose partition has exactly these edits, which are signed."""
-        edited = copy(self)
-        edited.partition_ = self.partition_.with_edits(edits)
-        edited.model_ = replace(self.model_, partition=edited.partition_.model_)
-        return edited
+        fitted = as_fitted(self)
+        partition = fitted.partition_.with_edits(edits)
+        return fitted.with_fitted(partition_=partition, model_=replace(fitted.model_, partition=partition.model_))
 
     def _decide(self, X: Any) -> TrustedDecisions:
-        partition = _TransformedPartition(
-            self.partition_, None if self.transformer is None else self.transformer_
-        ).decide(X)
+        partition = _TransformedPartition(self.partition_, getattr(self, "transformer_", None)).decide(X)
         return TrustedDecisions.of(self.model_, decide_rows(self.estimator_, X), partition, self.min_trust)
 
     def empty_decisions(self) -> TrustedDecisions:
@@ -173,7 +173,7 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
-        check_probability("min_trust", self.min_trust)
+        check_number("min_trust", self.min_trust, least=0, most=1)
         if not (self.partition is None or isinstance(self.partition, SEPClassifier)):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 

@@ -24,7 +24,7 @@ def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Nod
     return fields_to_node(trusted, without=("estimator", "partition", "transformer")) | {
         "classes": labels_to_node(trusted.classes_),
         "estimator": inner.to_node(trusted.estimator_, writer.under("estimator")),
-        "transformer": None if trusted.transformer is None else fingerprint_of(trusted.transformer_),
+        "transformer": fingerprint_of(trusted.transformer_) if hasattr(trusted, "transformer_") else None,
         "partition": sep_state.write(trusted.partition_, writer.under("partition"), inner),
         "own_partition": trusted.partition is not None,
         "trust": _trust_to_node(trusted.model_, writer.under("trust")),

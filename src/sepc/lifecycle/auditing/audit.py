@@ -22,7 +22,7 @@ from sepc.lifecycle.column_changes.comparing import column_changes
 from sepc.lifecycle.results.charts import Chart, Pair, PairChart
 from sepc.lifecycle.results.result import Result
 from sepc.reporting.result_page import PageTable
-from sepc.wording import AS_SET, counted, percent
+from sepc.wording import AS_SET, check_number, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +83,7 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     >>> print(len(found.disjuncts), "cluster, predicted", found.disjuncts[0].predicted)
     1 cluster, predicted right
     """
-    if not 0.0 < fdr < 1.0:
-        raise ValueError(f"fdr is {fdr!r}; it is a share of false alarms, so it must lie strictly between 0 and 1.")
+    check_number("fdr", fdr, above=0, below=1)
     feedback = feedback_of(model, X, y)
     columns = column_changes(column_rows(feedback.decisions, X, np.asarray(y)))
     return replace(audit_feedback(feedback, X, np.asarray(y), fdr, random_state), columns=columns)

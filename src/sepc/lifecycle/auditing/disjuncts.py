@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownInLists, ShownOnOneLine
-from sepc.columns.number_columns import has_numbers, number_columns
+from sepc.columns.number_columns import number_columns
 from sepc.estimators.sep.standardization import Extent, Standardization
 from sepc.lifecycle.auditing.cluster_scan import Cluster, scan
 from sepc.lifecycle.auditing.feedback import Feedback
@@ -109,9 +109,9 @@ class Disjunct(ShownInLists):
 
 def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed: int) -> tuple[Disjunct, ...]:
     """Scan for clusters of wrong rows in the numeric columns of `X`; empty if there are no such columns."""
-    if hasattr(X, "columns") and not has_numbers(X):
-        return ()
     rows, names = _numbers(X)
+    if not names:
+        return ()
     extent = Extent.of(ArrayPoints(rows))
     varies = ~extent.is_constant
     if not varies.any():
@@ -123,14 +123,12 @@ def find_disjuncts(X: Any, y: NDArray[Any], feedback: Feedback, fdr: float, seed
 
 def _numbers(X: Any) -> tuple[FloatArray, list[str]]:
     """Numeric columns and their names; missing values are replaced by the median."""
-    X = number_columns(X, "audit")
-    names = [str(name) for name in getattr(X, "columns", ())]
-    rows = np.array(X, dtype=np.float64)
+    rows, names = number_columns(X)
     missing = np.isnan(rows)
     if missing.any():
         rows[:, missing.all(axis=0)] = 0.0
         rows = np.where(np.isnan(rows), np.nanmedian(rows, axis=0), rows)
-    return rows, names or [f"x{j}" for j in range(rows.shape[1])]
+    return rows, list(map(str, names))
 
 
 def _describe_cluster(

@@ -105,7 +105,7 @@ def _anatomy(model: Any) -> Anatomy:
         regions = {region: _record_digest(each.model_) for region, each in classifier.repaired_.items()}
         return replace(inner, regions=regions, rest=before + inner.rest)
     if isinstance(classifier, SEPClassifier):
-        model_, preparation = classifier.model_, classifier.preparation_
+        model_, preparation = classifier.model_, classifier.encoding_
         prepared = "" if preparation is None else _record_digest(preparation)
         weights = "" if model_.weights is None else _record_digest(model_.weights)
         rest = (_record_digest(replace(model_, weights=None)), prepared)

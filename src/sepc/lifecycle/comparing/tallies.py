@@ -14,6 +14,7 @@ from sepc.cards import ShownOnOneLine
 from sepc.decisions.frames import frame_of
 from sepc.lifecycle.comparing.paired_decisions import PairedDecisions
 from sepc.statistics.binomial import rate_interval
+from sepc.wording import check_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,7 @@ class ChangeCounts(ShownOnOneLine):
 
     def intervals(self, confidence: float = 0.95) -> dict[str, tuple[FloatArray, FloatArray]]:
         """Clopper-Pearson intervals for the share of right labels among changed rows, "before" and "after"."""
+        check_number("confidence", confidence, above=0, below=1)
         return {
             when: rate_interval(getattr(self, f"n_right_{when}"), self.n_labelled, confidence)
             for when in ("before", "after")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.preparation import origin_of
 from sepc.decisions.decisions import Decisions, positions_of
 from sepc.estimators.repaired.decisions import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.row_phrases import summed_by_column
 from sepc.lifecycle.comparing.paired_decisions import PairedDecisions
 from sepc.model.terms import Terms, terms_of
 
@@ -83,7 +83,10 @@ def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], Float
     against = np.where(label == other, _second_best(old.probabilities, label), other)
     before = terms_of(old.model, old.given_rows, label, old.gauge, against)
     after = terms_of(new.model, new.given_rows, label, new.gauge, against)
-    names, columns = _by_column(old.model.feature_names, after.features - before.features)
+    shifts, column_of = after.features - before.features, old.model.column_of
+    firsts = np.unique(column_of)
+    columns = summed_by_column(shifts, np.ones(shifts.shape, dtype=bool), column_of)[:, firsts]
+    names = [old.model.feature_names[j] for j in firsts]
     rest = [_elsewhere(after) - _elsewhere(before), after.offset - before.offset]
     return [*names, ELLIPSOIDS, AVERAGE], np.column_stack([columns, *rest])
 
@@ -107,16 +110,6 @@ def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
 def _are_comparable(old: SEPDecisions, new: SEPDecisions) -> bool:
     same_names = old.model.feature_names == new.model.feature_names
     return same_names and np.array_equal(old.model.classes, new.model.classes)
-
-
-def _by_column(features: tuple[str, ...], shifts: FloatArray) -> tuple[list[str], FloatArray]:
-    """The same shifts with all features of a column added up."""
-    origins = [origin_of(name) for name in features]
-    names = list(dict.fromkeys(origins))
-    totals = np.zeros((len(shifts), len(names)))
-    for j, origin in enumerate(origins):
-        totals[:, names.index(origin)] += shifts[:, j]
-    return names, totals
 
 
 def _elsewhere(terms: Terms) -> FloatArray:

@@ -39,7 +39,7 @@ from sepc.model.membership import FARTHEST
 from sepc.points.in_memory import ArrayPoints
 from sepc.reporting.result_page import PageTable
 from sepc.views.outcomes import is_right
-from sepc.wording import AS_SET, counted, percent
+from sepc.wording import AS_SET, check_number, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +116,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         return {name: value for name, value in super().__getstate__().items() if name not in ("_token", "_recent")}
 
     def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, confidence: float = 0.95) -> None:
-        if not 0.0 < confidence < 1.0:
-            raise ValueError(f"confidence is {confidence!r}; it must lie strictly between 0 and 1.")
+        check_number("confidence", confidence, above=0, below=1)
         self.model = model
         watched = MonitoredRates(sep_models(model)[0])
         located = locate(model, X_ref)

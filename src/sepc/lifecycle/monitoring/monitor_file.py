@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 
 from sepc.errors import FormatError
 from sepc.io.container import Arrays, decode, digest, encode
@@ -15,6 +14,7 @@ from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
 from sepc.lifecycle.monitoring.monitor_state import MonitorState
 from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, OUTSIDE, MonitoredRates
 from sepc.model.sep_model import SEPModel
+from sepc.plain_values import version_of
 
 
 def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
@@ -22,7 +22,7 @@ def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
     writer = Writer()
     alarms = [record_to_node(alarm, writer) for alarm in state.alarms]
     node = record_to_node(state, writer.under("monitor")) | {"model": fingerprint, "alarms": alarms}
-    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "monitor": node})
+    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "monitor": node})
 
 
 def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:

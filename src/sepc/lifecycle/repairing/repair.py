@@ -34,7 +34,7 @@ from sepc.lifecycle.located_rows import decide_in_memory
 from sepc.lifecycle.repairing.region_models import RegionModel, RegionModelFitter, RowsInRegions
 from sepc.model_files import model_digest
 from sepc.statistics.binomial import sign_test
-from sepc.wording import listed, shown
+from sepc.wording import check_number, listed, shown
 
 # The false discovery rate of the audits that choose regions.
 FDR = 0.1
@@ -128,10 +128,8 @@ def repair(
     >>> repaired.score(X[2000:], y[2000:]) > classifier.score(X[2000:], y[2000:])
     True
     """
-    if not 0.0 <= confidence < 1.0:
-        raise ValueError(f"confidence is {confidence!r}; it must be at least 0 and below 1.")
-    if cv < 2:
-        raise ValueError(f"cv is {cv!r}; new models are judged on held-out rows, which takes at least 2 folds.")
+    check_number("confidence", confidence, least=0, below=1)
+    check_number("cv", cv, least=2, whole=True)
     inside = _inside_of(model)
     labels = _known_labels(y, inside)
     feedback = feedback_of(model, X, labels)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
+from sepc.columns.table import column_names
 from sepc.lifecycle.reviewing.review_batch import Purpose, Review
 from sepc.plain_values import json_value, plain
 from sepc.wording import counted, with_counts
@@ -184,7 +185,9 @@ def _is_count(value: Any) -> bool:
 
 
 def _names(X: Any) -> list[str]:
-    return [str(name) for name in X.columns] if hasattr(X, "columns") else [f"x{j}" for j in range(np.shape(X)[1])]
+    return (
+        [str(name) for name in column_names(X)] if hasattr(X, "columns") else [f"x{j}" for j in range(np.shape(X)[1])]
+    )
 
 
 def _row(X: Any, position: int) -> Sequence[Any]:

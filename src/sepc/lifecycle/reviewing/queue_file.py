@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +21,7 @@ from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import TINY
 from sepc.model.sep_model import SEPModel
+from sepc.plain_values import version_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def queue_to_bytes(state: QueueState, model: Any) -> bytes:
         "reviews": [_review_to_node(review, queue.under(f"reviews/{i}")) for i, review in enumerate(state.reviews)],
     }
     node |= {"target": None} if state.evidence is None else record_to_node(state.evidence, queue)
-    return encode(writer.arrays, {"library": f"sepc {version('sepc')}", "queue": node})
+    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "queue": node})
 
 
 def queue_from_bytes(data: bytes, model: Any) -> QueueState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +22,7 @@ from sepc.lifecycle.reviewing.review_batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.review_evidence import Evidence
 from sepc.lifecycle.reviewing.trust_bands import bands_of
 from sepc.lifecycle.synchronized import SharedState, synchronized
-from sepc.wording import counted
+from sepc.wording import check_number, counted
 
 # With fewer rows, the shares of bands are too inaccurate: docs/explanation/reviewing.md says how often that broke a
 # certificate.
@@ -350,12 +349,9 @@ class ReviewQueue(SharedState, ShownAsCard):
 
 
 def _check(budget: Any, shares: dict[str, float], coverage: float | None, certify_share: float) -> None:
-    if isinstance(budget, bool) or not isinstance(budget, Integral) or budget < 1:
-        raise ValueError(f"budget is {budget!r}; it must be a whole number of at least 1.")
+    check_number("budget", budget, least=1, whole=True)
     for name, share in shares.items():
-        if not 0.0 < share < 1.0:
-            raise ValueError(f"{name} is {share!r}; it must lie strictly between 0 and 1.")
-    if coverage is not None and not 0.0 < coverage <= 1.0:
-        raise ValueError(f"coverage is {coverage!r}; it must be above 0 and at most 1, or None.")
-    if not 0.0 <= certify_share <= 1.0:
-        raise ValueError(f"certify_share is {certify_share!r}; it must be between 0 and 1.")
+        check_number(name, share, above=0, below=1)
+    if coverage is not None:
+        check_number("coverage", coverage, above=0, most=1, instead="or None")
+    check_number("certify_share", certify_share, least=0, most=1)
