@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
+.PHONY: fuzz golden golden-accept setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -38,6 +38,12 @@ test:  ## what a change breaks first, in minutes
 
 test-all:  ## the same with clusters and the code of the pages; with WITH=bench, every benchmark at its smallest size
 	$(PYTEST) -n $(N) --dist worksteal -m "not slow $(if $(WITH),,and not bench)"
+
+golden:  ## what scenarios answer on the code of the commit BASE and here, with all digits
+	OMP_NUM_THREADS=1 $(PY) tests/golden/record.py --base $(or $(BASE),HEAD)
+
+golden-accept:  ## store what they answer now, for the tests of all later commits
+	OMP_NUM_THREADS=1 $(PY) tests/golden/record.py --accept
 
 coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json

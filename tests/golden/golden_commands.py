@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import golden_data as data
-import numpy as np
 import pandas as pd
 from record import scenario
 
@@ -25,13 +25,8 @@ MOST_LINES = 12
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """An empty working directory with the loan table, others like it, and a model."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as name:
-        os.chdir(name)
-        try:
-            yield Path(name)
-        finally:
-            os.chdir(before)
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name), mock.patch.dict(os.environ, COLUMNS="100"):
+        yield Path(name)
 
 
 def run(*words: str) -> dict[str, Any]:
@@ -69,7 +64,6 @@ def write_cube() -> None:
 
 @scenario
 def help_of_all() -> Any:
-    os.environ["COLUMNS"] = "100"
     with folder():
         overview = run("--help")
         names = ("look", "fit", "score", "explain", "report", "monitor", "review", "audit", "repair", "diff")
@@ -165,9 +159,12 @@ def monitor() -> Any:
 def review() -> Any:
     with folder():
         write_cube()
-        state = ("--state", "queue.sepc")
-        asked = run("review", "cube.sepc", "feedback.csv", *state, "--budget", "30", "--copy", "row,side", "--seed", "0", "--output", "ask.csv")
-        return {"asked": asked, "learned": run("review", "cube.sepc", *state, "--labels", "ask.csv", "--target", "side")}
+        words = ("review", "cube.sepc", "--state", "queue.sepc")
+        asked = ("--budget", "30", "--copy", "row,side", "--seed", "0", "--output", "ask.csv")
+        return {
+            "asked": run(*words, "feedback.csv", *asked),
+            "learned": run(*words, "--labels", "ask.csv", "--target", "side"),
+        }
 
 
 @scenario

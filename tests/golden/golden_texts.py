@@ -86,7 +86,8 @@ def shown_at_a_prompt() -> Any:
 @scenario
 def letter() -> Any:
     found = data.loan_model().decide(data.loans()[2][:1])
-    return str(found[0].letter(organisation="Bank", model="Loans 2", contact="desk@example.org", person="A. Person", reference="7"))
+    sender = {"organisation": "Bank", "model": "Loans 2", "contact": "desk@example.org"}
+    return str(found[0].letter(**sender, person="A. Person", reference="7"))
 
 
 @scenario

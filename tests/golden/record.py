@@ -201,8 +201,9 @@ def against(base: str, names: list[str]) -> int:
     for name in now:
         if found := list(differences(before[name], now[name], 1e-12, name)):
             n_different += 1
-            print("\n".join(found[:5]), f"(+{len(found) - 5} more)" if len(found) > 5 else "")
-    print(f"{len(now)} scenarios, {n_different} differ from {base}")
+            more = [f"and {len(found) - 5} more"] if len(found) > 5 else []
+            sys.stdout.write("\n".join([*found[:5], *more]) + "\n")
+    sys.stdout.write(f"{len(now)} scenarios, {n_different} differ from {base}\n")
     return n_different
 
 
