@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from sepc_desk.commands.main import main
 from sepc_desk.erasing import erase, erase_older
-from sepc_desk.schema import entries, planted
+from sepc_desk.schema import changes, entries, planted
 
 
 @pytest.fixture(autouse=True)
@@ -78,26 +78,42 @@ def test_replay_erase_retention_and_scrub(engine, tmp_path: Path, capsys) -> Non
     assert run(capsys, "verify")[1].startswith("11 entries, 5 of them erased")
 
 
-def test_models_are_added_and_go_live(tmp_path: Path, capsys) -> None:
+def test_models_are_added_and_go_live_without_a_second_person_only_in_an_emergency(
+    engine, tmp_path: Path, capsys
+) -> None:
     for name in ("one", "two"):
         fitted = model("loans" if name == "one" else "wdbc")[0]
         sepc.save(fitted, tmp_path / f"{name}.sepc")
         status, text = run(capsys, "models", "add", "loans", tmp_path / f"{name}.sepc")
         assert status == 0
-        assert text.endswith("live.\n" if name == "one" else "not live yet.\n")
+        assert text.endswith("decides.\n" if name == "one" else "propose it at /models/loans.\n")
     listed = run(capsys, "models", "list")[1].splitlines()
     other = next(line.split()[1] for line in listed if "live" not in line)
-    assert run(capsys, "models", "live", "loans", other[:8])[1].startswith(f"loans {other} is live")
-    assert "does not identify one version" in run(capsys, "models", "live", "loans", "ffffffff")[1]
+    for reason in ([], ["--emergency", " "]):
+        status, text = run(capsys, "models", "live", "loans", other[:8], *reason)
+        assert (status, "another agrees" in text) == (2, True)
+    assert run(capsys, "models", "list")[1].splitlines() == listed
+    why = ["--emergency", "the live version refuses everything"]
+    assert run(capsys, "models", "live", "loans", other[:8], *why)[1].startswith(f"loans {other} is live instead of")
+    assert "does not identify one version" in run(capsys, "models", "live", "loans", "ffffffff", *why)[1]
+    assert sum("live" in line for line in run(capsys, "models", "list")[1].splitlines()) == 1
+    with engine.connect() as connection:
+        found = connection.execute(select(entries).where(entries.c.kind == "change").order_by(entries.c.place)).all()
+        assert [one.cause for one in found] == ["first", "emergency"]
+        assert why[1] in found[1].private
+        assert connection.execute(select(changes.c.error)).scalar_one() == why[1]
     (tmp_path / "bad.sepc").write_bytes(b"no model")
     assert "bad.sepc cannot be served" in run(capsys, "models", "add", "loans", tmp_path / "bad.sepc")[1]
     assert "is not a valid model name" in run(capsys, "models", "add", "../x", tmp_path / "one.sepc")[1]
 
 
 def test_keys_are_shown_once(capsys) -> None:
-    secret = run(capsys, "keys", "create", "--name", "portal", "--models", "loans", "wdbc")[1].strip()
+    secret = run(capsys, "keys", "create", "--program", "portal", "--models", "loans", "wdbc")[1].strip()
     own = secret.split("_")[1]
-    assert run(capsys, "keys", "list")[1] == f"{own}  program  loans,wdbc    portal\n"
+    assert run(capsys, "keys", "list")[1] == f"{own}  program  loans,wdbc    program  portal\n"
+    owner = ("--models", "loans", "--role", "owner")
+    assert "Programs cannot have the role owner" in run(capsys, "keys", "create", "--program", "portal", *owner)[1]
+    assert "printable" in run(capsys, "keys", "create", "--person", "a\x1eb", *owner)[1]
     assert run(capsys, "keys", "revoke", own)[0] == 0
     assert "no active key" in run(capsys, "keys", "revoke", own)[1]
     assert "revoked" in run(capsys, "keys", "list")[1]

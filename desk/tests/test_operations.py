@@ -23,6 +23,7 @@ from sepc_desk.commands.main import main
 from sepc_desk.database import engine_of
 from sepc_desk.migrations.running import migrate
 from sepc_desk.models import ModelFolder
+from sepc_desk.owning.changes import go_live_in_emergency
 from sepc_desk.schema import entries
 from sepc_desk.settings import load_settings
 
@@ -129,7 +130,7 @@ def test_another_version_goes_live_in_a_running_service(new_database, tmp_path: 
     sepc.save(model("strata")[0], tmp_path / "other.sepc")
     digest = ModelFolder(folder).add("loans", tmp_path / "other.sepc")
     assert own.client.post("/decide", json=BODY).json()["version"] == before["version"]
-    ModelFolder(folder).make_live("loans", digest)
+    go_live_in_emergency(own.engine, ModelFolder(folder), "loans", digest, "command:me", "why not")
     until = time.monotonic() + 20
     while own.client.post("/decide", json=BODY).json()["version"] != digest:
         assert time.monotonic() < until

@@ -22,6 +22,8 @@ from servers import KEYED, DeskProcess
 from sqlalchemy import func, select
 
 from sepc_desk.keys import create_key, end_sessions, revoke_key, start_session
+from sepc_desk.models import ModelFolder
+from sepc_desk.owning.changes import go_live_in_emergency
 from sepc_desk.schema import entries
 from sepc_desk.service.app import create_app
 from sepc_desk.settings import load_settings
@@ -619,11 +621,12 @@ def test_api10_a_state_is_good_for_one_sign_in_of_one_browser(guarded: Guarded) 
 def test_api10_a_model_file_that_is_bad_does_not_go_live(guarded: Guarded) -> None:
     before = guarded.decide()
     assert before["label"]
-    folder = guarded.models / "loans"
-    live = (folder / "live").read_text()
     bad = b"\x80\x04cos\nsystem\n(S'touch /tmp/owned'\ntR."
-    (folder / "bad.sepc").write_bytes(bad)
-    (folder / "live").write_text(hashlib.sha256(bad).hexdigest())
+    folder, digest = ModelFolder(guarded.models), hashlib.sha256(bad).hexdigest()
+    back = folder.first_digest("loans")
+    (guarded.models / "loans" / "bad.sepc").write_bytes(bad)
+    (guarded.models / "loans" / "first").write_text(back)
+    go_live_in_emergency(guarded.engine, folder, "loans", digest, "command:me", "a bad file")
     try:
         until = time.monotonic() + 30
         while "cannot be served" not in guarded.process.log.read_text():
@@ -631,5 +634,5 @@ def test_api10_a_model_file_that_is_bad_does_not_go_live(guarded: Guarded) -> No
             time.sleep(0.1)
         assert guarded.decide()["label"] == before["label"]
     finally:
-        (folder / "bad.sepc").unlink()
-        (folder / "live").write_text(live)
+        go_live_in_emergency(guarded.engine, folder, "loans", back, "command:me", "the version before")
+        (guarded.models / "loans" / "bad.sepc").unlink()

@@ -134,8 +134,8 @@ def test_a_case_given_back_goes_to_someone_else(desk: Desk) -> None:
     desk.decide(60)
     first = desk.take(ANN)
     with writing(desk.engine) as connection:
-        assert not give_back(connection, BEN, first.lease, desk.at)
-        assert give_back(connection, ANN, first.lease, desk.at)
+        assert not give_back(connection, BEN, first.id, first.lease, desk.at)
+        assert give_back(connection, ANN, first.id, first.lease, desk.at)
     assert desk.take(ANN).case_id != first.case_id
     assert desk.take(BEN).case_id == first.case_id
 
@@ -145,7 +145,7 @@ def test_a_lease_never_starts_before_the_one_before_it_has_ended(desk: Desk) -> 
     first = desk.take(ANN)
     desk.later(5)
     with writing(desk.engine) as connection:
-        assert give_back(connection, ANN, first.lease, desk.at)
+        assert give_back(connection, ANN, first.id, first.lease, desk.at)
     desk.at -= seconds(3)  # Ben's transaction has read the clock before that, and comes after it.
     second = desk.take(BEN)
     assert second.id == first.id
@@ -191,7 +191,7 @@ def test_undo_works_for_a_minute_and_for_the_reader_only(desk: Desk) -> None:
     with writing(desk.engine) as connection:
         again = undo(connection, ANN, first, desk.at, **seconds)
         assert again.id == taken.id
-        assert answer(connection, ANN, again.lease, Given("late"), desk.at) != first
+        assert answer(connection, ANN, again.id, again.lease, Given("late"), desk.at) != first
         with pytest.raises(RequestError, match="for 60 seconds"):
             undo(connection, ANN, first, desk.at, **seconds)
     desk.later(61)

@@ -17,7 +17,7 @@ from reviewing_browser import Reviewer
 from sample_models import model
 from servers import DeskProcess, free_port
 
-from sepc_desk.service.identity import grants_of_claim
+from sepc_desk.authority import grants_of_claim
 
 OWN = Path(__file__).parent / "oidc"
 # Installed once for a user, since npm takes a while.

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, distinct, func, or_, s
 from sepc_desk.chain import Receipt, append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
+from sepc_desk.reviewing.states import Purpose
 from sepc_desk.reviewing.transactions import MICROSECONDS, now, writing
 from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.schema import cases, entries
@@ -49,7 +50,9 @@ def erase(engine: Engine, case: str, caller: str) -> Erased:
         holds = (or_(entries.c.id == case, entries.c.about == case), entries.c.private.is_not(None))
         if connection.execute(select(entries.c.id).where(*holds).limit(1)).first() is None:
             return Erased(0, None)
-        return _erase(connection, caller, case, own.model, holds, [cases.c.id == case])
+        return _erase(
+            connection, caller, case, own.model, holds, [cases.c.id == case, cases.c.purpose != Purpose.PLANTED]
+        )
 
 
 def erase_older(engine: Engine, days: int, caller: str, model: str | None = None) -> Erased:
@@ -61,7 +64,7 @@ def erase_older(engine: Engine, days: int, caller: str, model: str | None = None
         lock_chain(connection)
         until = now(connection) - days * DAY
         holds = [entries.c.at < until, entries.c.private.is_not(None)]
-        old = [cases.c.decided_at < until]
+        old = [cases.c.decided_at < until, cases.c.purpose != Purpose.PLANTED]
         if model is not None:
             holds.append(entries.c.model == model)
             old.append(cases.c.model == model)

@@ -25,6 +25,10 @@ ALL_MODELS = "*"
 # What the log says of keys.
 CREATED, REVOKED = "key created", "key revoked"
 KEY_DAYS, DAY = 365, 86_400_000_000
+# Programs never review and never own a model.
+FOR_PEOPLE = frozenset({"reviewer", "owner"})
+# The longest name of a person that OpenID Connect allows.
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,13 @@ class Key:
     ----------
     id : str
     name : str
+        Of the person or the program that it belongs to; a person has the same name as at the sign-in.
     role : str
     models : frozenset of str
         The models that it may be used with; "*" stands for all.
     is_revoked : bool
+    is_person : bool
+        Whether it belongs to a person.
     """
 
     id: str
@@ -46,6 +53,7 @@ class Key:
     role: str
     models: frozenset[str]
     is_revoked: bool = False
+    is_person: bool = False
 
 
 def hash_of(secret: str) -> bytes:
@@ -54,13 +62,25 @@ def hash_of(secret: str) -> bytes:
 
 
 def create_key(
-    engine: Engine, name: str, models: list[str], role: str = "program", *, days: int = KEY_DAYS, by: str = "command"
+    engine: Engine,
+    name: str,
+    models: list[str],
+    role: str = "program",
+    *,
+    is_person: bool | None = None,
+    days: int = KEY_DAYS,
+    by: str = "command",
 ) -> str:
-    """Create a key that expires after some days; returns it, for the only time."""
+    """Create a key of a program or of a person, by default as its role asks for; returns it, for the only time."""
+    is_person = role not in ("program", "monitor") if is_person is None else is_person
     if role not in ROLES:
         raise SettingError(f"{role!r} is not a role; use one of {', '.join(ROLES)}.")
     if not models:
         raise SettingError("Name the models that the key may be used with, or * for all of them.")
+    if role in FOR_PEOPLE and not is_person:
+        raise SettingError(f"Programs cannot have the role {role}; say whose key it is with --person.")
+    if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):
+        raise SettingError(f"A name has 1 to {LONGEST_NAME} printable characters.")
     own_id = secrets.token_hex(4)
     secret = f"{PREFIX}_{own_id}_{secrets.token_urlsafe(32)}"
     values = {
@@ -70,6 +90,7 @@ def create_key(
         "role": role,
         "models": " ".join(sorted(set(models))),
         "expires_at": _now() + days * DAY,
+        "is_person": is_person,
     }
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, by, CREATED, told(values))
@@ -79,7 +100,7 @@ def create_key(
 
 def told(key: Mapping[str, Any]) -> str:
     """What the log says of a key: all that it depends on who may do what with it."""
-    kept = [key[name] for name in ("id", "name", "role", "models", "expires_at")]
+    kept = [key[name] for name in ("id", "name", "role", "models", "is_person", "expires_at")]
     return orjson.dumps([bytes(key["hash"]).hex(), *kept]).decode()
 
 
@@ -104,6 +125,7 @@ def all_keys(engine: Engine) -> dict[bytes, Key]:
             own.role,
             frozenset(own.models.split()),
             own.revoked_at is not None or (own.expires_at is not None and own.expires_at < _now()),
+            own.is_person,
         )
         for own in found
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, select
 
-from sepc_desk.entries import FIELDS, Entry, time_of
+from sepc_desk.entries import FIELDS, Entry, seal_of, time_of
 from sepc_desk.schema import contexts, entries
 
 # Entries that are read at a time.
@@ -22,6 +23,12 @@ def entry_of(found: Row[Any]) -> Entry:
     for name in ("request_key", "salt", "private_digest"):
         values[name] = None if values[name] is None else bytes(values[name])
     return Entry(**values)
+
+
+def is_sealed(key: bytes, found: Row[Any]) -> bool:
+    """Whether an entry was written by someone with the key of the log."""
+    own = entry_of(found)
+    return hmac.compare_digest(seal_of(key, own.kept_digest, own.private_digest), bytes(found.seal))
 
 
 def entry_by_id(connection: Connection, own_id: str) -> Row[Any] | None:

@@ -45,6 +45,13 @@ Index(
     postgresql_where=text("request_key IS NOT NULL"),
     sqlite_where=text("request_key IS NOT NULL"),
 )
+Index(
+    "ix_entries_changes",
+    entries.c.model,
+    entries.c.place,
+    postgresql_where=text("kind = 'change'"),
+    sqlite_where=text("kind = 'change'"),
+)
 
 contexts = Table(
     "contexts",
@@ -64,6 +71,8 @@ keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
     Column("expires_at", BigInteger),
+    # Whether it belongs to a person of this name, and not to a program.
+    Column("is_person", Boolean, nullable=False),
 )
 
 # When background tasks last succeeded, and why they did not; and a row that health checks write.

@@ -15,7 +15,9 @@ def add_commands(commands: Any) -> None:
     keys = commands.add_parser("keys", help="create, list and revoke API keys")
     parts = keys.add_subparsers(required=True, metavar="ACTION")
     create = parts.add_parser("create", help="create a key, and print it for the only time")
-    create.add_argument("--name", required=True, help="who uses it")
+    whose = create.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--program", help="the name of the program that uses it")
+    whose.add_argument("--person", help="whose it is, by the `sub` of the sign-in")
     create.add_argument("--models", required=True, nargs="+", help="the models that it may be used with; * for all")
     create.add_argument("--role", default="program", choices=ROLES)
     create.add_argument("--days", type=int, default=KEY_DAYS, help="how long it can be used; default 365")
@@ -34,7 +36,9 @@ def make_key(options: argparse.Namespace) -> int:
     # Otherwise the settings would take --models for the folder of models.
     models, options.models = options.models, None
     with engine_for(options) as engine:
-        print(create_key(engine, options.name, models, options.role, days=options.days, by=caller()))
+        name, is_person = options.person or options.program, options.person is not None
+        given = {"is_person": is_person, "days": options.days, "by": caller()}
+        print(create_key(engine, name, models, options.role, **given))
     return 0
 
 
@@ -59,5 +63,6 @@ def list_keys(options: argparse.Namespace) -> int:
     with engine_for(options) as engine:
         known = all_keys(engine)
     for key in known.values():
-        print(key.id, key.role, ",".join(sorted(key.models)), "revoked" if key.is_revoked else "", key.name, sep="  ")
+        state, whose = "revoked" if key.is_revoked else "", "person" if key.is_person else "program"
+        print(key.id, key.role, ",".join(sorted(key.models)), state, whose, key.name, sep="  ")
     return 0

@@ -12,6 +12,7 @@ import uvicorn
 
 from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.models import ModelFolder
+from sepc_desk.owning.changes import load_live
 from sepc_desk.service.connections import LimitedConnection
 from sepc_desk.service.keeper import start_keeper
 from sepc_desk.settings import FILE, PREFIX, Settings
@@ -44,7 +45,8 @@ def serve(options: argparse.Namespace) -> int:
         pass  # Only to check that it can be reached, and is at the newest version.
     start_keeper(settings)
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
-    ModelFolder(settings.models).load_live()
+    with engine_for(options) as engine:
+        load_live(engine, ModelFolder(settings.models))
     # Processes that uvicorn starts read their settings from the environment.
     if options.settings is not None:
         os.environ[FILE] = str(options.settings.resolve())

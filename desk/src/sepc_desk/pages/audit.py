@@ -12,6 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import ModelFolderError, RequestError
@@ -21,7 +22,6 @@ from sepc_desk.reading import context_by_digest, entry_by_id, shown
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.schema import answers, cases, entries, leases, readings
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import AUDIT
 
 router = page_router()
 
@@ -44,7 +44,7 @@ STATED = (
 
 async def _auditor(request: Request) -> tuple[Visit, list[str]]:
     here = await visit(request)
-    models = here.models(AUDIT)
+    models = here.models(Action.AUDIT)
     if not models:
         raise RequestError(403, "not_allowed", "This page takes the role auditor.")
     return here, models
@@ -182,7 +182,7 @@ def _chosen(here: Visit, what: str, models: list[str]) -> tuple[str, date]:
         raise RequestError(404, "no_such_page", "There is no such page.")
     asked = here.request.query_params
     model = asked.get("model", models[0])
-    here.identity.require(AUDIT, model)
+    here.require(Action.AUDIT, model)
     here.desk.model(model)
     try:
         day = date.fromisoformat(asked["day"]) if asked.get("day") else datetime.now(UTC).date()

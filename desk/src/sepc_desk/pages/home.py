@@ -7,10 +7,10 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.rendering import html
 from sepc_desk.pages.visits import Preferences, keep_preferences, page_router, visit
-from sepc_desk.service.identity import AUDIT, OWN, REVIEW
 from sepc_desk.settings import LANGUAGES
 
 router = page_router()
@@ -24,11 +24,11 @@ NAMES = {"en": "English", "de": "Deutsch"}
 async def home(request: Request) -> Response:
     """Send a person to the page that is theirs."""
     here = await visit(request)
-    if here.models(REVIEW):
+    if here.models(Action.TAKE):
         return RedirectResponse("/review", 303)
-    if here.models(OWN):
+    if here.models(Action.CHANGE):
         return RedirectResponse("/models", 303)
-    if here.models(AUDIT):
+    if here.models(Action.AUDIT):
         return RedirectResponse("/audit", 303)
     return RedirectResponse("/oversight", 303)
 

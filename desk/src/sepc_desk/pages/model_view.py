@@ -94,7 +94,7 @@ def seen_model(connection: Connection, model: Model, first: int | None = None, l
 def versions_of(connection: Connection, folder: ModelFolder, model: Model) -> Versions:
     """The versions of a model, and its plan."""
     all_ = list(folder.versions(model.name))
-    former = [digest for digest in former_versions(connection, model.name, model.digest) if digest in all_]
+    former = [digest for digest in former_versions(connection, model.name) if digest in all_]
     return Versions(all_, former, plan_of(folder, model.name))
 
 

@@ -8,12 +8,12 @@ from sepc.lifecycle import Certificate
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.reviewing.oversight import LEVEL, Figures, Reviewed, oversight
-from sepc_desk.service.identity import LIST_CASES, REVIEW
 
 router = page_router()
 
@@ -45,7 +45,7 @@ class Seen:
 async def page(request: Request) -> Response:
     """Agreement with and without the label shown, planted errors found, and time; by reviewer and over time."""
     here = await visit(request)
-    models = here.models(REVIEW | LIST_CASES)
+    models = here.models(Action.SEE_REVIEWS, own=True)
     if not models:
         raise RequestError(403, "not_allowed", "You may not see reviews: it takes a role for a model.")
     seen = [await here.desk.reviews.do(_seen, here, name) for name in models]
@@ -56,7 +56,7 @@ async def page(request: Request) -> Response:
 def _seen(here: Visit, name: str) -> Seen:
     desk, caller = here.desk, here.identity.caller
     model = desk.model(name)
-    is_all = here.identity.may(LIST_CASES, name)
+    is_all = here.may(Action.SEE_REVIEWS, name)
     with desk.engine.connect() as connection:
         found = oversight(connection, name, None if is_all else caller)
         proved = certificate(connection, model) if is_all else None

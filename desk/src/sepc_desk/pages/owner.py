@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.deciding import decide_rows
 from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.models import Model
@@ -17,7 +18,6 @@ from sepc_desk.owning.making import logged_rows
 from sepc_desk.owning.shadowing import choose_challenger
 from sepc_desk.pages.model_view import SeenModel, Versions, digest_page, seen_model, today, versions_of
 from sepc_desk.pages.visits import Visit, page_router, visit
-from sepc_desk.service.identity import LIST_CASES, OWN
 
 router = page_router()
 
@@ -27,14 +27,14 @@ FIRST_YEAR, LAST_YEAR = 1971, 9000
 async def _seeing(request: Request, name: str) -> tuple[Visit, Model]:
     """A person who may see a model, and its live version."""
     here = await visit(request)
-    here.identity.require(LIST_CASES, name)
+    here.require(Action.SEE_MODEL, name)
     return here, here.desk.model(name)
 
 
-async def _owning(request: Request, name: str) -> tuple[Visit, Model]:
+async def _owning(request: Request, name: str, action: Action = Action.CHANGE) -> tuple[Visit, Model]:
     """A person who owns a model, and its live version."""
     here = await visit(request)
-    here.identity.require(OWN, name)
+    here.require(action, name)
     return here, here.desk.model(name)
 
 
@@ -42,7 +42,7 @@ async def _owning(request: Request, name: str) -> tuple[Visit, Model]:
 async def models(request: Request) -> Response:
     """The models that a person owns or audits."""
     here = await visit(request)
-    names = here.models(LIST_CASES)
+    names = here.models(Action.SEE_MODEL)
     if not names:
         raise RequestError(403, "not_allowed", "You may not see models: it takes the role owner or auditor.")
     found = [await here.desk.reviews.do(_seen, here, here.desk.model(name)) for name in names]
@@ -61,7 +61,7 @@ async def one_model(request: Request, name: str) -> Response:
     found = await here.desk.reviews.do(_seen, here, model)
     versions = await here.desk.reviews.do(_versions, here, model)
     settings = here.desk.settings
-    may_change = here.identity.may(OWN, name)
+    may_change = here.may(Action.CHANGE, name)
     week = today().isoformat()
     return here.page("model.html", seen=found, versions=versions, settings=settings, may_change=may_change, week=week)
 
@@ -142,7 +142,7 @@ def _check_rows(desk: Any, model: Model, other: Model) -> None:
 @router.post("/models/{name}/roll-back")
 async def back(request: Request, name: str) -> Response:
     """Make the version live again that was live before."""
-    here, model = await _owning(request, name)
+    here, model = await _owning(request, name, Action.ROLL_BACK)
     to = await _other_version(here, model)
     desk = here.desk
     try:

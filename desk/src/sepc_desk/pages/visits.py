@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action, Identity, Thing, may, require, sees_labels
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.languages import Language, language, preferred
 from sepc_desk.pages.rendering import html
@@ -22,7 +23,6 @@ from sepc_desk.reviewing.leasing import Reader
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
-from sepc_desk.service.identity import AUDIT, DECIDE, LIST_CASES, OWN, REVIEW, Identity
 from sepc_desk.service.limits import read_body
 from sepc_desk.service.refusals import of_database
 from sepc_desk.settings import LANGUAGES
@@ -64,23 +64,35 @@ class Visit:
         session = self.request.scope.get("session") or {}
         return str(session.get("csrf", "")) if self.identity.is_session else ""
 
-    def models(self, roles: frozenset[str]) -> list[str]:
-        """Models for which one of these roles is held."""
-        return [name for name in sorted(self.desk.models) if self.identity.may(roles, name)]
+    def may(self, action: Action, model: str, *, own: bool = False) -> bool:
+        """Whether the person may do something with all of a model's things, or at least with their own."""
+        return may(self.identity, action, Thing(model, by=frozenset({self.identity.caller} if own else ())))
+
+    def require(self, action: Action, model: str) -> None:
+        """Raise unless the person may do something with all of a model's things."""
+        require(self.identity, action, Thing(model))
+
+    def models(self, action: Action, *, own: bool = False) -> list[str]:
+        """Models for which the person may do something."""
+        return [name for name in sorted(self.desk.models) if self.may(action, name, own=own)]
+
+    @property
+    def caller(self) -> str:
+        """The person as the log has it."""
+        return self.identity.caller
 
     def reader(self, model: str) -> Reader:
-        """The person as a reader of a model's cases; raises unless they may review."""
-        self.identity.require(REVIEW, model)
-        return Reader(self.identity.caller, sees_labels=self.identity.may(DECIDE | LIST_CASES, model))
+        """The person as a reader of a model's cases."""
+        return Reader(self.caller, sees_labels=sees_labels(self.identity, model))
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page for this person."""
         shown = {
             "csrf": self.csrf,
             "person": self.identity.caller.partition(":")[2],
-            "may_review": bool(self.models(REVIEW)),
-            "may_own": bool(self.models(OWN)),
-            "may_audit": bool(self.models(AUDIT)),
+            "may_review": bool(self.models(Action.TAKE)),
+            "may_own": bool(self.models(Action.CHANGE)),
+            "may_audit": bool(self.models(Action.AUDIT)),
             "has_session": self.identity.is_session,
             "has_shortcuts": self.preferences.has_shortcuts,
             "path": self.request.url.path,

@@ -17,8 +17,9 @@ from sepc_desk.entries import new_id
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.reviewing.leasing import Reader, grant
-from sepc_desk.reviewing.states import FIRST, CaseState, Purpose, ReadingState
+from sepc_desk.reviewing.states import FIRST, CaseState, Move, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, writing
+from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.schema import cases, planted, readings
 from sepc_desk.settings import Settings
@@ -55,6 +56,8 @@ def remove_planted(engine: Engine, model: str) -> int:
     with writing(engine) as connection:
         at = now(connection)
         own = (planted.c.model == model, planted.c.removed_at.is_(None))
+        given = cases.c.planted.in_(select(planted.c.id).where(*own))
+        withdraw(connection, at, given, cases.c.state == CaseState.OPEN)
         return connection.execute(update(planted).where(*own).values(removed_at=at, row="{}")).rowcount
 
 
@@ -74,7 +77,8 @@ def give_planted(
     case_id, entered = _insert_case(connection, one, model, decided, at, is_blind)
     new = {"case_id": case_id, "model": model.name, "turn": FIRST, "is_blind": is_blind, "entered_at": entered}
     made = insert(readings).values(**new, state=ReadingState.OPEN).returning(readings.c.id)
-    return grant(connection, reader, connection.execute(made).scalar_one(), at, settings.lease_seconds)
+    reading = connection.execute(made).scalar_one()
+    return grant(connection, Move.TAKE, reader, reading, at, settings.lease_seconds)
 
 
 def _insert_case(

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, select, update
 
 from sepc_desk.reviewing.leasing import count_as_error
-from sepc_desk.reviewing.states import CaseState, Ending, Evidence, Purpose, ReadingState
+from sepc_desk.reviewing.states import CaseState, Ending, Evidence, Move, lock_cases, move_cases, move_readings
 from sepc_desk.schema import answers, cases, leases, readings
 
 
 def withdraw(connection: Connection, at: int, *which: Any) -> None:
-    """End the review of cases that fulfil these conditions; comments go, and what was drawn counts as an error."""
-    theirs = select(cases.c.id).where(*which, cases.c.purpose != Purpose.PLANTED)
-    is_theirs = readings.c.case_id.in_(theirs)
+    """End the review of cases that fulfil these conditions, for good; what was drawn counts as an error.
+
+    Comments go, and so do answers that were not final yet.
+    """
+    theirs = select(cases.c.id).where(*which)
+    lock_cases(connection, *which)
     connection.execute(update(answers).where(answers.c.case_id.in_(theirs)).values(comment=None))
-    unfinished = or_(readings.c.state == ReadingState.OPEN, readings.c.state == ReadingState.TAKEN)
-    connection.execute(update(readings).where(is_theirs, unfinished).values(state=ReadingState.WITHDRAWN))
+    moved = move_readings(connection, Move.WITHDRAW, readings.c.case_id.in_(theirs))
+    taken_back = (answers.c.reading.in_([own.id for own in moved]), answers.c.undone_at.is_(None))
+    connection.execute(update(answers).where(*taken_back).values(undone_at=at))
     over = {"ended_at": at, "ending": Ending.WITHDRAWN}
     connection.execute(update(leases).where(leases.c.case_id.in_(theirs), leases.c.ended_at.is_(None)).values(**over))
     count_as_error(connection, Evidence.ERASED, cases.c.id.in_(theirs), cases.c.state == CaseState.OPEN)
-    is_open = cases.c.state.in_([CaseState.OPEN, CaseState.DISPUTED])
-    connection.execute(update(cases).where(cases.c.id.in_(theirs), is_open).values(state=CaseState.ERASED))
+    move_cases(connection, Move.ERASE, cases.c.id.in_(theirs))

@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 
+from sepc_desk.authority import PERSON, Identity, grants_of_claim, identity_of_key
 from sepc_desk.errors import RequestError
 from sepc_desk.keys import PREFIX, all_keys, end_sessions, hash_of, open_sessions
-from sepc_desk.service.identity import Identity, grants_of_claim, identity_of_key
 from sepc_desk.service.limits import Rates
 
 # How often keys are read; a revoked key may work that much longer.
@@ -72,7 +72,7 @@ class KeyRing:
         for own, (person, claims) in open_sessions(self.engine).items():
             # By the mapping as it is now: a session of which it makes no role is over.
             if grants := grants_of_claim(claims, self.roles):
-                found[own] = Identity(f"person:{person}", grants, is_session=True)
+                found[own] = Identity(f"{PERSON}{person}", grants, is_session=True)
         return found
 
 
@@ -126,7 +126,7 @@ class Gate:
     async def leave(self, request: Request, identity: Identity) -> None:
         """End the session that a request comes with, for whoever has a copy of its cookie, too."""
         secret = str(request.session.get(SESSION))
-        person = identity.caller.partition(":")[2]
+        person = identity.caller.removeprefix(PERSON)
         await asyncio.to_thread(end_sessions, self.ring.engine, person, identity.caller, secret)
         self.ring.forget(secret)
         request.session.clear()

@@ -11,6 +11,7 @@ from sqlalchemy import Engine, select
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Identity, Thing, may, require
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import Erased, erase, erase_older
@@ -21,7 +22,6 @@ from sepc_desk.schema import entries
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT, RETENTION_DOCUMENT
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import ERASE, LIST_CASES, SEE_CASES, Identity
 
 router = APIRouter()
 
@@ -47,7 +47,7 @@ async def some_cases(request: Request) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     model = request.query_params.get("model", "")
-    identity.require(LIST_CASES, model)
+    require(identity, Action.LIST_DECISIONS, Thing(model))
     desk.model(model)  # before anything is logged under a name that does not exist
     day = _day(request.query_params.get("day", ""))
     after = _whole(request.query_params.get("after", "0"), "after")
@@ -63,7 +63,7 @@ async def erase_case(request: Request, case: str) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
-    identity.require(ERASE, found["model"])
+    require(identity, Action.ERASE, Thing(found["model"]))
     return _told(await _in_thread(erase, desk.engine, case, identity.caller))
 
 
@@ -73,7 +73,7 @@ async def erase_old_cases(request: Request) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     model = request.query_params.get("model", "")
-    identity.require(ERASE, model)
+    require(identity, Action.ERASE, Thing(model))
     desk.model(model)
     days = _whole(request.query_params.get("days", ""), "days")
     if days > MOST_DAYS:
@@ -99,30 +99,20 @@ async def head(request: Request) -> Response:
 
 async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
     """A case, if the caller may see it; otherwise it does not exist for the caller."""
-    found: dict[str, Any] | None = None
-    if len(case) <= LONGEST_ID and case.isalnum():
-        found = await _in_thread(_case, desk.engine, case)
-    is_open = found is not None and identity.may(SEE_CASES, found["model"])
-    if is_open and found is not None and identity.holds_only("program", found["model"]):
-        is_open = found["caller"] == identity.caller
-    if is_open and found is not None and identity.holds_only("reviewer", found["model"]):
-        is_open = await _in_thread(_may_be_read, desk.engine, case)
-    if not is_open or found is None:
+    found = await _in_thread(_case, desk.engine, case) if len(case) <= LONGEST_ID and case.isalnum() else None
+    if found is None or not may(identity, Action.SEE_DECISION, found[1]):
         raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
-    return found
+    content: dict[str, Any] = found[0]
+    return content
 
 
-def _case(engine: Engine, case: str) -> dict[str, Any] | None:
+def _case(engine: Engine, case: str) -> tuple[dict[str, Any], Thing] | None:
     with engine.connect() as connection:
         found = entry_by_id(connection, case)
-    is_case = found is not None and found.kind in (EntryKind.DECISION, EntryKind.RECOURSE)
-    return shown(found) if is_case and found is not None else None
-
-
-def _may_be_read(engine: Engine, case: str) -> bool:
-    """Whether a reviewer may read a case; one whose label is hidden from reviewers stays so."""
-    with engine.connect() as connection:
-        return may_be_read(connection, case)
+        if found is None or found.kind not in (EntryKind.DECISION, EntryKind.RECOURSE):
+            return None
+        is_hidden = not may_be_read(connection, case)
+        return shown(found), Thing(found.model, by=frozenset({found.caller}), is_hidden=is_hidden)
 
 
 def _listed(engine: Engine, model: str, day: date, after: int, limit: int) -> list[dict[str, Any]]:

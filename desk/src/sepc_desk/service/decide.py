@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Identity, Thing, require
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
@@ -19,7 +20,6 @@ from sepc_desk.rows import Row, frame_of, plain, typed_row
 from sepc_desk.service.desk import Desk, answer, desk_of, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import DECIDE, Identity
 from sepc_desk.service.repeats import Answer
 
 router = APIRouter()
@@ -69,7 +69,7 @@ def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
     """The live model of this name, if the caller may use it; others do not learn whether it exists."""
     if not isinstance(name, str):
         raise RequestError(422, "no_model", 'Name the model that decides: {"model": ...}.')
-    identity.require(DECIDE, name)
+    require(identity, Action.DECIDE, Thing(name))
     return desk.model(name)
 
 

@@ -24,6 +24,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.exporting import Exported, be_nice, export_by
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.changes import load_one, newest_change
 from sepc_desk.owning.making import Workshop
 from sepc_desk.reviewing.transactions import now, seconds, writing
 from sepc_desk.schema import tasks
@@ -83,12 +84,12 @@ class Desk:
 
     def _load(self) -> None:
         """Load each model on its own: one that cannot be loaded stays as it was, and the others go on."""
-        stamp = self.folder.stamp()
+        stamp = self._now()
         models: dict[str, Model] = {}
         failed: dict[str, str] = {}
         for name in self.folder.names():
             try:
-                models[name] = self.folder.load(name)
+                models[name] = load_one(self.engine, self.folder, name)
                 keep_context(self.engine, *models[name].context)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with the files of one model
                 failed[name] = f"{type(error).__name__}: {error}"
@@ -99,6 +100,11 @@ class Desk:
         # What is loaded stays in memory. The garbage collector need not scan it, which would delay answers.
         gc.collect()
         gc.freeze()
+
+    def _now(self) -> Any:
+        """Changes whenever a version is added, or another one goes live."""
+        with self.engine.connect() as connection:
+            return self.folder.stamp(), newest_change(connection)
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -145,7 +151,7 @@ class Desk:
     async def reload(self) -> None:
         """Load models again if their folder has changed, or if one of them could not be loaded."""
         loop = asyncio.get_running_loop()
-        if await loop.run_in_executor(None, self.folder.stamp) != self._stamp:
+        if await loop.run_in_executor(None, self._now) != self._stamp:
             await loop.run_in_executor(None, self._load)
             log.info("models loaded", extra={"models": sorted(self.models)})
 

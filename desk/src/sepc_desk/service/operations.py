@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Thing, require
 from sepc_desk.keys import ALL_MODELS
 from sepc_desk.service.desk import answer, desk_of
 from sepc_desk.service.documents import HEALTH_DOCUMENT, METRICS_DOCUMENT
-from sepc_desk.service.identity import SEE_METRICS
 
 router = APIRouter()
 
@@ -33,5 +33,5 @@ async def metrics(request: Request) -> Response:
     """Metrics of all models for Prometheus, which sends a key with the role monitor."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
-    identity.require(SEE_METRICS, ALL_MODELS)
+    require(identity, Action.SEE_METRICS, Thing(ALL_MODELS))
     return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

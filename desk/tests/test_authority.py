@@ -1,0 +1,304 @@
+"""Who may read, decide, review and own: the table, and a running service that keeps to it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from conftest import Running
+from reviewing_browser import Page, Reviewer
+from sample_models import model
+from servers import DeskProcess
+from signing_in import SignIn
+from sqlalchemy import func, select, update
+
+from sepc_desk import authority
+from sepc_desk.authority import Action, Identity, Thing, Which, may
+from sepc_desk.keys import create_key
+from sepc_desk.schema import answers, cases, entries, keys, readings
+from sepc_desk.settings import ROLES
+
+UNDO_SECONDS = 2
+# What each role gives, written down a second time: the first letter stands for all, own, shown, others.
+GIVEN = """
+DECIDE         program a, owner a
+SEE_DECISION   program o, reviewer s, owner a, auditor a
+LIST_DECISIONS owner a, auditor a
+ERASE          owner a
+TAKE           reviewer a
+ANSWER         reviewer o
+ASK            reviewer os
+SEE_REVIEWS    reviewer o, owner a, auditor a
+SEE_MODEL      owner a, auditor a
+CHANGE         owner a
+AGREE          owner x
+ROLL_BACK      owner a
+AUDIT          auditor a
+SEE_METRICS    owner a, auditor a, monitor a
+"""
+FITS: dict[str, Callable[[bool, bool], bool]] = {
+    "a": lambda is_own, is_hidden: True,
+    "o": lambda is_own, is_hidden: is_own,
+    "s": lambda is_own, is_hidden: not is_hidden,
+    "os": lambda is_own, is_hidden: is_own and not is_hidden,
+    "x": lambda is_own, is_hidden: not is_own,
+}
+MODELS = ("loans", "wdbc", "*")
+
+
+def given() -> dict[tuple[str, str], str]:
+    """How each role gives each action."""
+    found = {}
+    for line in GIVEN.strip().splitlines():
+        action, rest = line.split(maxsplit=1)
+        for one in rest.split(", "):
+            role, which = one.split()
+            found[action, role] = which
+    return found
+
+
+def mistakes() -> list[tuple[Any, ...]]:
+    """Where the function differs from what is written here, for all sets of roles, each for one model or for all."""
+    expected, found = given(), []
+    kinds = [("person:ann", True), ("person:ann", False), ("key:1", False)]
+    things = [
+        Thing(name, frozenset({own}), hidden)
+        for name in ("loans", "wdbc")
+        for own in ("me", "other")
+        for hidden in (False, True)
+    ]
+    for scopes in itertools.product((None, *MODELS), repeat=len(ROLES)):
+        grants = frozenset((role, scope) for role, scope in zip(ROLES, scopes, strict=True) if scope is not None)
+        for caller, is_session in kinds:
+            person = Identity(caller, grants, is_session)
+            for action, thing in itertools.product(Action, things):
+                is_own = thing.by == {"me"}
+                asked = Thing(thing.model, frozenset({caller if is_own else "person:eve"}), thing.is_hidden)
+                right = any(
+                    scope in ("*", thing.model)
+                    and FITS[expected[action.name, role]](is_own, thing.is_hidden)
+                    and (caller.startswith("person") or role not in ("reviewer", "owner"))
+                    and (is_session or action not in (Action.AGREE, Action.ROLL_BACK))
+                    for role, scope in grants
+                    if (action.name, role) in expected
+                )
+                if may(person, action, asked) is not right:
+                    found.append((grants, caller, is_session, action, asked))
+    return found
+
+
+def test_everyone_may_do_what_one_of_their_roles_gives_and_nothing_else() -> None:
+    assert mistakes() == []
+
+
+@pytest.mark.parametrize(
+    ("action", "role", "which"),
+    [
+        (Action.SEE_DECISION, "monitor", Which.OWN),
+        (Action.SEE_DECISION, "reviewer", Which.ALL),
+        (Action.AGREE, "owner", Which.ALL),
+        (Action.ERASE, "auditor", Which.ALL),
+        (Action.SEE_DECISION, "program", None),
+    ],
+)
+def test_a_cell_of_the_table_that_is_changed_is_found(
+    action: Action, role: str, which: Which | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {own: one for own, one in authority.TABLE[action].items() if own != role}
+    row |= {} if which is None else {role: which}
+    monkeypatch.setattr(authority, "TABLE", dict(authority.TABLE) | {action: row})
+    assert mistakes() != []
+
+
+def test_the_documentation_has_the_table() -> None:
+    page = Path(__file__).parents[1] / "docs" / "access.md"
+    assert authority.described() in page.read_text(), "write into it what authority.described() gives"
+
+
+class Staffed(Running):
+    """A service on PostgreSQL that people sign in to, with decisions of two models; half of the cases are blind."""
+
+    def __init__(self, process: DeskProcess, database: str, sign_in: SignIn) -> None:
+        super().__init__(process, database)
+        self.sign_in = sign_in
+        self.open: list[httpx.Client] = []
+
+    def person(self, name: str, *groups: str) -> httpx.Client:
+        self.open.append(self.sign_in.person(self.process, name, *groups))
+        return self.open[-1]
+
+    def one(self, statement: Any) -> Any:
+        with self.engine.connect() as connection:
+            return connection.execute(statement).first()
+
+    def decide(self, name: str = "loans", n: int = 1) -> list[str]:
+        made = self.client.post("/decide", json={"model": name, "rows": model(name)[1][:n]}).json()
+        return [one["id"] for one in made["decisions"]]
+
+    def blind(self, name: str = "loans", is_blind: bool = True) -> Any:
+        """A case that waits, and whether its label is hidden."""
+        own = (cases.c.model == name, cases.c.is_blind.is_(is_blind), cases.c.state == "open")
+        return self.one(select(cases).where(*own).limit(1))
+
+
+@pytest.fixture(scope="module")
+def staffed(new_database, model_folder: Path) -> Iterator[Staffed]:
+    sign_in, database = SignIn("loans", "wdbc"), new_database("postgresql")
+    settings = {
+        "review_seconds": 0.2,
+        "blind_share": 0.5,
+        "second_share": 0.5,
+        "planted_share": 0,
+        "certificate_share": 0,
+    }
+    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, **sign_in.settings)
+    own = Staffed(process.wait_ready(), database, sign_in)
+    for name in ("loans", "wdbc"):
+        own.decide(name, 250)
+    until = time.monotonic() + 60
+    while own.blind("wdbc") is None or own.blind() is None:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    yield own
+    for client in own.open:
+        client.close()
+    own.close()
+    sign_in.close()
+
+
+def taken(page: Page) -> int:
+    return int(page.path.rpartition("/")[2])
+
+
+def test_a_second_role_opens_nothing_that_neither_role_gives(staffed: Staffed) -> None:
+    of_another = staffed.decide()[0]
+    hidden = staffed.blind().id
+    never = staffed.person("p1", "program:loans", "monitor").get(f"/decisions/{'0' * 32}")
+    for roles, case in ((("program:loans", "monitor"), of_another), (("reviewer:loans", "monitor"), hidden)):
+        got = staffed.person("p1", *roles).get(f"/decisions/{case}")
+        assert (got.status_code, got.json()) == (404, never.json())
+
+
+def test_an_answer_goes_to_the_case_of_its_address_only(staffed: Staffed) -> None:
+    client = staffed.person("crosser", "reviewer:loans", "reviewer:wdbc")
+    one, other = Reviewer(client, "loans").take(), Reviewer(client, "wdbc").take()
+    lease = other.form("/answer")[1]["lease"]
+    for action in ("answer", "give-back"):
+        got = client.post(f"{one.path}/{action}", data={"lease": lease, "answer": '"paid"'}, follow_redirects=False)
+        assert got.status_code == (409 if action == "answer" else 303)
+    assert staffed.one(select(answers).where(answers.c.reading == taken(other))) is None
+    assert staffed.one(select(readings.c.state).where(readings.c.id == taken(other))).state == "taken"
+    again = staffed.person("crosser", "reviewer:loans")
+    own = other.form("/answer")[1] | {"answer": "0"}
+    never = again.post("/cases/999999/answer", data=own)
+    refused = again.post(f"{other.path}/answer", data=own)
+    assert (refused.status_code, refused.text) == (never.status_code, never.text) == (404, never.text)
+
+
+def test_the_model_tells_nothing_while_a_label_is_hidden_and_every_question_is_logged(staffed: Staffed) -> None:
+    reviewer = Reviewer(staffed.person("asker", "reviewer:loans"))
+    page = reviewer.take_where(is_blind=False)
+    older = page.path
+    asked = reviewer.client.post(f"{older}/what-if", data={"value:income": "100"})
+    assert asked.status_code == 200
+    case = staffed.one(select(readings.c.case_id).where(readings.c.id == taken(page))).case_id
+    said = select(func.count()).where(entries.c.about == case, entries.c.cause == "what-if")
+    assert staffed.one(said.where(entries.c.caller == "person:asker"))[0] == 1
+    page = reviewer.submit(page, "/answer", answer='"paid"')
+    if not page.is_blind:
+        page = reviewer.take_where(is_blind=True)
+    own = {name: value for name, value in page.form("/answer")[1].items() if name.startswith("value:")}
+    for action, form in (("what-if", own), ("recourse", {"to": '"paid"'})):
+        assert reviewer.client.post(f"{older}/{action}", data=form).status_code == 403
+    staffed_over = update(readings).where(readings.c.id == taken(page)).values(until=0)
+    with staffed.engine.connect() as connection, connection.begin():
+        connection.execute(staffed_over)
+    assert reviewer.client.post(f"{older}/what-if", data=own).status_code == 403, "also when its time was over"
+
+
+def test_a_person_with_two_credentials_is_one_person(staffed: Staffed) -> None:
+    session = Reviewer(staffed.person("twice", "reviewer:loans"))
+    with staffed.process.client(create_key(staffed.engine, "twice", ["loans"], "reviewer")) as client:
+        key = Reviewer(client)
+        for _ in range(6):
+            page = session.take()
+            assert key.take().path == page.path
+            session.submit(page, "/answer", answer='"paid"')
+    twice = select(readings.c.case_id).where(readings.c.reader.like("%twice%")).group_by(readings.c.case_id)
+    assert staffed.one(twice.having(func.count() > 1)) is None
+
+
+def test_an_erased_case_does_not_come_back(staffed: Staffed) -> None:
+    reviewer = Reviewer(staffed.person("eraser", "reviewer:loans"))
+    page = reviewer.take()
+    case = staffed.one(select(readings.c.case_id).where(readings.c.id == taken(page))).case_id
+    page = reviewer.submit(page, "/answer", answer='"paid"')
+    given = staffed.one(select(answers.c.id).where(answers.c.case_id == case)).id
+    assert staffed.owner.delete(f"/decisions/{case}").status_code == 200
+    assert reviewer.client.post(f"/answers/{given}/undo").status_code in (404, 409)
+    assert staffed.one(select(cases.c.state).where(cases.c.id == case)).state == "erased"
+    time.sleep(UNDO_SECONDS + 1)
+    left = {one.state for one in _all(staffed, select(readings.c.state).where(readings.c.case_id == case))}
+    assert left <= {"withdrawn", "final"}
+    for name in ("eraser", "another"):
+        assert Reviewer(staffed.person(name, "reviewer:loans")).take().response.status_code == 200
+
+
+def _all(staffed: Staffed, statement: Any) -> list[Any]:
+    with staffed.engine.connect() as connection:
+        return list(connection.execute(statement))
+
+
+def test_a_reader_holds_one_case_however_often_they_ask_at_once(staffed: Staffed) -> None:
+    client = staffed.person("greedy", "reviewer:loans")
+    with ThreadPoolExecutor(20) as pool:
+        got = list(pool.map(lambda _: client.post("/review/loans/next", follow_redirects=False), range(20)))
+    assert {one.status_code for one in got} == {303}
+    assert len({one.headers["location"] for one in got}) == 1
+    held = (readings.c.reader == "person:greedy", readings.c.state == "taken")
+    assert staffed.one(select(func.count()).select_from(readings).where(*held))[0] == 1
+
+
+def test_what_others_have_is_what_does_not_exist(staffed: Staffed) -> None:
+    holder = Reviewer(staffed.person("holder", "reviewer:wdbc"), "wdbc")
+    page = holder.take()
+    own = page.path
+    answer = page.form("/answer")[1] | {"answer": "0"}
+    holder.submit(page, "/answer", answer="0")
+    given = staffed.one(select(answers.c.id).where(answers.c.reading == int(own.rpartition("/")[2]))).id
+    for groups in (("reviewer:loans",), ("reviewer:wdbc",), ("owner:loans", "reviewer:loans"), ("auditor",)):
+        stranger = staffed.person("stranger", *groups)
+        for there, nowhere in (
+            (own, "/cases/999999"),
+            (f"{own}/answer", "/cases/999999/answer"),
+            (f"{own}/give-back", "/cases/999999/give-back"),
+            (f"{own}/what-if", "/cases/999999/what-if"),
+            (f"{own}/recourse", "/cases/999999/recourse"),
+            (f"/answers/{given}/undo", f"/answers/{'0' * 32}/undo"),
+        ):
+            ask = stranger.get if there == own else stranger.post
+            data = {} if there == own else {"data": answer}
+            one, other = (ask(path, **data) for path in (there, nowhere))
+            assert (one.status_code, one.text) == (404, other.text), (groups, there)
+
+
+def test_programs_neither_review_nor_own(staffed: Staffed) -> None:
+    with pytest.raises(ValueError, match="Programs cannot have the role"):
+        create_key(staffed.engine, "portal", ["loans"], "owner", is_person=False)
+    for role, path in (("owner", "/models/loans"), ("reviewer", "/review")):
+        person = staffed.process.client(create_key(staffed.engine, "ann", ["loans"], role))
+        assert person.get(path).status_code == 200
+        known = person.headers["authorization"].split("_")[1]
+        with staffed.engine.connect() as connection, connection.begin():
+            connection.execute(update(keys).where(keys.c.id == known).values(is_person=False))
+        until = time.monotonic() + 20
+        while person.get(path).status_code != 403:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        person.close()
