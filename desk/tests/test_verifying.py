@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 from attacks import ATTACKS, UNSEEN_WITHOUT_HEAD, Attack, append, forged, rows_of
+from conftest import KINDS
 from servers import KEYED, Cluster
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.engine import make_url
@@ -86,24 +88,32 @@ def answer(engine: Engine, case: str) -> None:
     assert settle(engine, 0) == 1
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def stolen(request: pytest.FixtureRequest, new_database: Callable[[str], str]) -> Iterator[Engine]:
+    """A database that one attack after the other is made on."""
+    own = engine_of(load_settings(KEYED, database=new_database(request.param)))
+    yield own
+    own.dispose()
+
+
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_whatever_a_thief_of_the_database_does_is_found_by_a_witness(
-    engine: Engine, attack: Attack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    stolen: Engine, attack: Attack, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all rights in the database; and without a witness nobody says that the log is as it was written."""
     monkeypatch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])
-    monkeypatch.setenv("SEPC_DESK_DATABASE", engine.url.render_as_string(hide_password=False))
+    monkeypatch.setenv("SEPC_DESK_DATABASE", stolen.url.render_as_string(hide_password=False))
     for seed in range(N):
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        with stolen.connect().execution_options(writes=True) as connection, connection.begin():
             for table in (entries, contexts, keys, cases, readings, answers, changes):
                 connection.execute(table.delete())
-        _, head = filled(engine)
-        assert verify(engine, [head]).is_whole
-        with engine.connect().execution_options(writes=True) as connection, connection.begin() as thief:
+        _, head = filled(stolen)
+        assert verify(stolen, [head]).is_whole
+        with stolen.connect().execution_options(writes=True) as connection, connection.begin() as thief:
             attack(connection, random.Random(seed))
             thief.commit()
         assert main(["verify", "--receipt", f"{head.place}:{head.hash.hex()}"]) == 3
-        assert main(["verify"]) == (4 if attack in UNSEEN_WITHOUT_HEAD else 3)
+        assert main(["verify"]) in ((3, 4) if attack in UNSEEN_WITHOUT_HEAD else (3,))
         assert "as it was written" not in capsys.readouterr().out
 
 
