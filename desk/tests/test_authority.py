@@ -9,14 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 import pytest
-from conftest import Running
 from reviewing_browser import Page, Reviewer
-from sample_models import model
-from servers import DeskProcess
-from signing_in import SignIn
 from sqlalchemy import func, select, update
+from staffed import UNDO_SECONDS, Staffed, staffed_desk
 
 from sepc_desk import authority
 from sepc_desk.authority import Action, Identity, Thing, Which, may
@@ -24,7 +20,6 @@ from sepc_desk.keys import create_key
 from sepc_desk.schema import answers, cases, entries, keys, readings
 from sepc_desk.settings import ROLES
 
-UNDO_SECONDS = 2
 # What each role gives, written down a second time: the first letter stands for all, own, shown, others.
 GIVEN = """
 DECIDE         program a, owner a
@@ -121,55 +116,10 @@ def test_the_documentation_has_the_table() -> None:
     assert authority.described() in page.read_text(), "write into it what authority.described() gives"
 
 
-class Staffed(Running):
-    """A service on PostgreSQL that people sign in to, with decisions of two models; half of the cases are blind."""
-
-    def __init__(self, process: DeskProcess, database: str, sign_in: SignIn) -> None:
-        super().__init__(process, database)
-        self.sign_in = sign_in
-        self.open: list[httpx.Client] = []
-
-    def person(self, name: str, *groups: str) -> httpx.Client:
-        self.open.append(self.sign_in.person(self.process, name, *groups))
-        return self.open[-1]
-
-    def one(self, statement: Any) -> Any:
-        with self.engine.connect() as connection:
-            return connection.execute(statement).first()
-
-    def decide(self, name: str = "loans", n: int = 1) -> list[str]:
-        made = self.client.post("/decide", json={"model": name, "rows": model(name)[1][:n]}).json()
-        return [one["id"] for one in made["decisions"]]
-
-    def blind(self, name: str = "loans", is_blind: bool = True) -> Any:
-        """A case that waits, and whether its label is hidden."""
-        own = (cases.c.model == name, cases.c.is_blind.is_(is_blind), cases.c.state == "open")
-        return self.one(select(cases).where(*own).limit(1))
-
-
 @pytest.fixture(scope="module")
 def staffed(new_database, model_folder: Path) -> Iterator[Staffed]:
-    sign_in, database = SignIn("loans", "wdbc"), new_database("postgresql")
-    settings = {
-        "review_seconds": 0.2,
-        "blind_share": 0.5,
-        "second_share": 0.5,
-        "planted_share": 0,
-        "certificate_share": 0,
-    }
-    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, **sign_in.settings())
-    own = Staffed(process.wait_ready(), database, sign_in)
-    for name in ("loans", "wdbc"):
-        own.decide(name, 250)
-    until = time.monotonic() + 60
-    while own.blind("wdbc") is None or own.blind() is None:
-        assert time.monotonic() < until
-        time.sleep(0.2)
-    yield own
-    for client in own.open:
-        client.close()
-    own.close()
-    sign_in.close()
+    with staffed_desk(new_database("postgresql"), model_folder) as own:
+        yield own
 
 
 def taken(page: Page) -> int:

@@ -265,4 +265,4 @@ def test_planted_cases_look_like_others(reviewed: Running, reviewer: Reviewer, m
             answered = select(answers.c.case_id).order_by(answers.c.given_at.desc()).limit(1)
             assert connection.execute(answered).scalar_one() in planted
     finally:
-        remove_planted(reviewed.engine, "loans")
+        remove_planted(reviewed.engine, "loans", "command:me")

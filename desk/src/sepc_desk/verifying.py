@@ -5,7 +5,6 @@ What else the database says about keys, answers and changes must be in the log, 
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,12 +18,12 @@ from sqlalchemy import Connection, Engine, Row, distinct, func, select
 
 from sepc_desk.chain import MOST_APART, head_of, key_of
 from sepc_desk.context import digest_of_context
-from sepc_desk.entries import START, Entry, EntryKind, linked, private_digest, seal_of
+from sepc_desk.entries import START, Entry, EntryKind, linked, private_digest
 from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
-from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of
+from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of, is_sealed
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
 from sepc_desk.schema import answers, cases, changes, entries, keys
@@ -140,7 +139,7 @@ class Walk:
         if own.private is not None and own.private_digest != private_digest(own.salt or b"", own.private):
             verdict.add(f"The values at place {place} were changed.")
         kept, seal = own.kept_digest, bytes(found.seal)
-        if not hmac.compare_digest(seal_of(self.log_key, kept, own.private_digest), seal):
+        if not is_sealed(self.log_key, found):
             verdict.add(f"Place {place} was not written with the key of the log, or was changed.")
         if linked(verdict.hash, place, kept, own.private_digest, seal) != bytes(found.hash):
             verdict.add(f"Place {place} is not what was written there, or does not follow the place before it.")

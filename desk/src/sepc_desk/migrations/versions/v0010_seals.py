@@ -12,7 +12,7 @@ from sepc_desk.migrations.versions.v0007_lengths import APPEND as MANY_WITHOUT_C
 from sepc_desk.migrations.versions.v0007_lengths import WITH_CHECK as MANY
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 
 # The clock is that of the database. A process whose clock is wrong writes nothing, and time never goes back.
 CLOCK = """
@@ -55,7 +55,7 @@ LANGUAGE plpgsql """
     + AS_OWNER
     + """ AS $$
 DECLARE
-    days bigint := substring(target FROM '^older:([0-9]{1,6})$')::bigint;
+    days bigint := substring(target FROM '^older:([0-9]{1,5})$')::bigint;
 BEGIN
     IF (SELECT count(DISTINCT e.caller) FROM entries e
         WHERE e.kind = 'consent' AND e.about = target AND e.model IS NOT DISTINCT FROM own_model) < 2
