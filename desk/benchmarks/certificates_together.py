@@ -91,7 +91,7 @@ def work(database: str, names: list[str], seed: int) -> None:
     """Take and answer cases of some draws, as careless readers, until killed or left alone."""
     engine = engine_of(load_settings(KEYED, database=database))
     rng = random.Random(seed)
-    later: list[tuple[float, Reader, str, str]] = []
+    later: list[tuple[float, Reader, Any, str]] = []
     parent = multiprocessing.parent_process()
     while parent is not None and parent.is_alive():
         reader = Reader(f"person:{rng.randrange(5)}")
@@ -117,23 +117,23 @@ def _turn(engine: Engine, reader: Reader, name: str, rng: random.Random, later: 
     shares = BEHAVIOURS["all"]
     done = next((what for what, share in shares.items() if rng.random() < share[0 if is_wrong else 1]), "plain")
     if done == "late":
-        later.append((time.monotonic() + 0.6 * LEASE_SECONDS, reader, taken.lease, truth))
+        later.append((time.monotonic() + 0.6 * LEASE_SECONDS, reader, taken, truth))
     elif done == "undone":
-        first = _answer(engine, reader, taken.lease, said)
+        first = _answer(engine, reader, taken, said)
         with writing(engine) as connection:
             limits = {"undo_seconds": UNDO_SECONDS, "lease_seconds": LEASE_SECONDS}
             again = undo(connection, reader, first, now(connection), **limits)
-        _answer(engine, reader, again.lease, truth)
+        _answer(engine, reader, again, truth)
     elif done == "doubled":
-        _answer(engine, reader, taken.lease, truth)
-        _answer(engine, reader, taken.lease, said)
+        _answer(engine, reader, taken, truth)
+        _answer(engine, reader, taken, said)
     elif done != "lost":
-        _answer(engine, reader, taken.lease, None if done == "cannot say" else truth)
+        _answer(engine, reader, taken, None if done == "cannot say" else truth)
 
 
-def _answer(engine: Engine, reader: Reader, lease: str, label: str | None) -> str:
+def _answer(engine: Engine, reader: Reader, taken: Any, label: str | None) -> str:
     with writing(engine) as connection:
-        return answer(connection, reader, lease, Given(label), now(connection))
+        return answer(connection, reader, taken.id, taken.lease, Given(label), now(connection))
 
 
 def main() -> None:

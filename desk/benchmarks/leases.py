@@ -102,10 +102,10 @@ def _one(engine: Engine, reader: Reader, rng: random.Random, file: Any) -> bool:
     with writing(engine) as connection:
         at = now(connection)
         if chance < 0.5:
-            give_back(connection, reader, taken.lease, at)
+            give_back(connection, reader, taken.id, taken.lease, at)
         else:
             try:
-                answer(connection, reader, taken.lease, Given("paid"), at)
+                answer(connection, reader, taken.id, taken.lease, Given("paid"), at)
             except RequestError:
                 return True  # Its time was over.
     return True

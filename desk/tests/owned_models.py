@@ -189,7 +189,7 @@ def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     common = ["--models", str(home / "models"), "--database", database]
     assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
     sign_in = SignIn("square")
-    process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings, is_warm=True)
+    process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings(), is_warm=True)
     running = Running(process.wait_ready(), database)
     owner, second = (sign_in.person(process, name, "owner:square") for name in ("ann", "ben"))
     yield OwnedDesk(running, data, first, other, owner, second, sign_in, home, common, plan, rows)

@@ -6,18 +6,19 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2 as httpx
 from hostile_provider import CLIENT, SECRET, HostileProvider
-from servers import DeskProcess
+from servers import DeskProcess, free_port
 
 
 class SignIn(HostileProvider):
     """A provider that lets in whoever a test names, with the roles that it says."""
 
-    @property
     def settings(self) -> dict[str, object]:
-        """What a service needs to know of it."""
+        """What a service needs to know of it; with a port of its own."""
+        port = free_port()
         return {
+            "port": port,
+            "public_address": f"http://127.0.0.1:{port}",
             "oidc_issuer": self.address,
-            "public_address": "http://localhost:1",
             "oidc_client_id": CLIENT,
             "oidc_client_secret": SECRET,
             "oidc_roles_claim": "groups",

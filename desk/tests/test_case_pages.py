@@ -77,6 +77,7 @@ def test_a_case_shows_values_beside_what_is_usual_and_terms(reviewed: Running, r
 
 def test_label_and_trust_follow_a_changed_value(reviewed: Running, reviewer: Reviewer) -> None:
     page = reviewer.take_where(is_blind=False)
+    reviewer.wait_to_ask(page)
     action, fields = page.form("/what-if")
     hx = {"HX-Request": "true"}
     times = []
@@ -109,6 +110,7 @@ def _row_of(fields: dict[str, str], **changed: object) -> dict[str, object]:
 
 def test_recourse_is_searched_on_demand(reviewer: Reviewer) -> None:
     page = reviewer.take_where(is_blind=False)
+    reviewer.wait_to_ask(page)
     found = reviewer.submit(page, "/recourse", to='"paid"')
     assert "smallest change that was found" in found.text or "No change was found" in found.text
     assert reviewer.submit(page, "/recourse", to='"x"').response.status_code == 422

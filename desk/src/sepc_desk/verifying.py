@@ -23,7 +23,7 @@ from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
-from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of, is_sealed
+from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of, is_authentic
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
 from sepc_desk.schema import answers, cases, changes, entries, keys
@@ -94,7 +94,7 @@ class Walk:
 
     def __init__(self, engine: Engine, heads: Sequence[Head] = (), key: Ed25519PublicKey | None = None) -> None:
         self.engine, self.verdict = engine, Verdict()
-        self.log_key = key_of(engine)
+        key_of(engine)  # without it, nobody can tell
         self.expected: dict[int, Head] = {}
         for head in heads:
             if key is not None and not is_genuine(head, key):
@@ -139,7 +139,7 @@ class Walk:
         if own.private is not None and own.private_digest != private_digest(own.salt or b"", own.private):
             verdict.add(f"The values at place {place} were changed.")
         kept, seal = own.kept_digest, bytes(found.seal)
-        if not is_sealed(self.log_key, found):
+        if not is_authentic(connection, found):
             verdict.add(f"Place {place} was not written with the key of the log, or was changed.")
         if linked(verdict.hash, place, kept, own.private_digest, seal) != bytes(found.hash):
             verdict.add(f"Place {place} is not what was written there, or does not follow the place before it.")

@@ -12,11 +12,11 @@ import orjson
 from sqlalchemy import Connection, Engine, RowMapping, Select, func, insert, literal_column, select, update
 
 from sepc_desk.authority import Action, Identity, Thing, require
-from sepc_desk.chain import append_to_locked, key_of, lock_chain
+from sepc_desk.chain import append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry, new_id
-from sepc_desk.errors import LogChangedError, RequestError
+from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.models import Model, ModelFolder
-from sepc_desk.reading import is_sealed
+from sepc_desk.reading import is_authentic
 from sepc_desk.reviewing.transactions import now, writing
 from sepc_desk.schema import changes, entries
 
@@ -143,13 +143,11 @@ def changes_of(connection: Connection, model: str, first: int = 0, last: int = 2
 
 def live_digest(connection: Connection, folder: ModelFolder, model: str) -> str:
     """The version that decides, by the log; before any entry about it, the one that the folder begins with."""
-    found = connection.execute(_lived(model, *entries.c).order_by(entries.c.place.desc()).limit(1)).first()
+    found = connection.execute(_lived(model, entries).order_by(entries.c.place.desc()).limit(1)).first()
     if found is None:
         return folder.first_digest(model)
-    if not is_sealed(key_of(connection), found):
-        raise LogChangedError(
-            f"Place {found.place}, by which a version of {model} is live, was not written by the desk."
-        )
+    if not is_authentic(connection, found):
+        raise ModelFolderError(f"The log's entry about the live version of {model} is forged; run `sepc-desk verify`.")
     return str(found.about.rpartition(":")[2])
 
 
@@ -158,26 +156,21 @@ def newest_change(connection: Connection) -> int | None:
     return connection.execute(select(func.max(entries.c.place)).where(IS_CHANGE)).scalar()
 
 
-def load_live(engine: Engine, folder: ModelFolder) -> dict[str, Model]:
-    """The version of every model that decides; the log then has where each model began."""
-    return {name: load_one(engine, folder, name) for name in folder.names()}
-
-
-def load_one(engine: Engine, folder: ModelFolder, model: str) -> Model:
-    """The version of a model that decides."""
-    _begin_to_live(engine, folder, model)
+def load_live(engine: Engine, folder: ModelFolder, name: str) -> Model:
+    """The version of a model that decides; the log then has which one it began with."""
+    _begin_to_live(engine, folder, name)
     with engine.connect() as connection:
-        digest = live_digest(connection, folder, model)
-    return folder.load(model, digest)
+        digest = live_digest(connection, folder, name)
+    return folder.load(name, digest)
 
 
 def _begin_to_live(engine: Engine, folder: ModelFolder, model: str) -> None:
     with engine.connect() as connection:
-        if connection.execute(_lived(model).limit(1)).first() is not None:
+        if connection.execute(_lived(model, entries.c.place).limit(1)).first() is not None:
             return
     with writing(engine) as connection:
         lock_chain(connection)
-        if connection.execute(_lived(model).limit(1)).first() is None:
+        if connection.execute(_lived(model, entries.c.place).limit(1)).first() is None:
             about = f"change:first:None:{folder.first_digest(model)}"
             made = entry(EntryKind.CHANGE, "service", model=model, cause=LiveBy.FIRST, about=about)
             append_to_locked(connection, [made])
@@ -188,7 +181,7 @@ def former_versions(connection: Connection, model: str) -> list[str]:
 
     These are the versions on which the live one builds, without those that were rolled back, or that nobody agreed to.
     """
-    steps = connection.execute(_lived(model, entries.c.cause).order_by(entries.c.place)).all()
+    steps = connection.execute(_lived(model, entries.c.about, entries.c.cause).order_by(entries.c.place)).all()
     built: list[tuple[str, str]] = []
     for about, cause in steps:
         new = about.rpartition(":")[2]
@@ -201,9 +194,9 @@ def former_versions(connection: Connection, model: str) -> list[str]:
     return [digest for digest, cause in built[-2::-1] if cause != LiveBy.EMERGENCY and digest != live]
 
 
-def _lived(model: str, *more: Any) -> Select[Any]:
-    """What entries say about versions of a model that went live."""
-    return select(entries.c.about, *more).where(IS_CHANGE, entries.c.model == model, entries.c.cause.in_(list(LiveBy)))
+def _lived(model: str, *what: Any) -> Select[Any]:
+    """Entries about versions of a model that went live."""
+    return select(*what).where(IS_CHANGE, entries.c.model == model, entries.c.cause.in_(list(LiveBy)))
 
 
 def finish(engine: Engine, own: str, state: ChangeState, **values: Any) -> None:
@@ -261,8 +254,8 @@ def _require_proposal(connection: Connection, found: Change) -> None:
     """Raise unless the log has the proposal as the table has it, with its judgement."""
     text = connection.execute(select(changes.c.judgement).where(changes.c.id == found.id)).scalar_one()
     said = {"caller": found.proposed_by, "cause": "proposed", "about": _about(found) + _digest(text)}
-    own = select(entries.c.place).where(IS_CHANGE, *(entries.c[name] == value for name, value in said.items()))
-    if connection.execute(own.limit(1)).first() is None:
+    own = select(entries).where(IS_CHANGE, *(entries.c[name] == value for name, value in said.items()))
+    if not any(is_authentic(connection, one) for one in connection.execute(own)):
         raise RequestError(409, "not_in_log", "The log has no such proposal, so this change cannot go live.")
 
 

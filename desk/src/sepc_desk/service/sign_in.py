@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sepc_desk.errors import RequestError
-from sepc_desk.keys import start_session
+from sepc_desk.keys import LONGEST_NAME, start_session
 from sepc_desk.service.access import SESSION
 from sepc_desk.service.desk import answer, desk_of
 from sepc_desk.service.documents import PLAIN_DOCUMENT
@@ -26,8 +26,6 @@ log = logging.getLogger("sepc_desk")
 
 router = APIRouter()
 
-# The longest `sub` that OpenID Connect allows.
-LONGEST_NAME = 255
 # How ID tokens may be signed, whatever the provider says of itself: by its private key.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
