@@ -22,13 +22,13 @@ from sepc_desk.settings import ROLES
 
 PREFIX = "sepc"
 ALL_MODELS = "*"
-# What the log says of keys.
-CREATED, REVOKED = "key created", "key revoked"
-KEY_DAYS, DAY = 365, 86_400_000_000
 # Programs never review and never own a model.
 FOR_PEOPLE = frozenset({"reviewer", "owner"})
 # The longest name of a person that OpenID Connect allows.
 LONGEST_NAME = 255
+# What the log says of keys.
+CREATED, REVOKED = "key created", "key revoked"
+KEY_DAYS, DAY = 365, 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def create_key(
         "name": name,
         "role": role,
         "models": " ".join(sorted(set(models))),
-        "expires_at": _now() + days * DAY,
         "is_person": is_person,
+        "expires_at": _now() + days * DAY,
     }
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, by, CREATED, told(values))

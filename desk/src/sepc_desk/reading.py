@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, select
 
+from sepc_desk.chain import key_of
 from sepc_desk.entries import FIELDS, Entry, seal_of, time_of
 from sepc_desk.schema import contexts, entries
 
@@ -25,10 +26,10 @@ def entry_of(found: Row[Any]) -> Entry:
     return Entry(**values)
 
 
-def is_sealed(key: bytes, found: Row[Any]) -> bool:
-    """Whether an entry was written by someone with the key of the log."""
+def is_authentic(connection: Connection, found: Row[Any]) -> bool:
+    """Whether an entry was sealed with the key of the log, which the database does not have."""
     own = entry_of(found)
-    return hmac.compare_digest(seal_of(key, own.kept_digest, own.private_digest), bytes(found.seal))
+    return hmac.compare_digest(seal_of(key_of(connection), own.kept_digest, own.private_digest), bytes(found.seal))
 
 
 def entry_by_id(connection: Connection, own_id: str) -> Row[Any] | None:

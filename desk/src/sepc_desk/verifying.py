@@ -23,7 +23,8 @@ from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
-from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of, is_sealed
+from sepc_desk.owning.changes import judged_as
+from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of, is_authentic
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
 from sepc_desk.schema import answers, cases, changes, entries, keys
@@ -94,7 +95,7 @@ class Walk:
 
     def __init__(self, engine: Engine, heads: Sequence[Head] = (), key: Ed25519PublicKey | None = None) -> None:
         self.engine, self.verdict = engine, Verdict()
-        self.log_key = key_of(engine)
+        key_of(engine)  # without it, nobody can tell
         self.expected: dict[int, Head] = {}
         for head in heads:
             if key is not None and not is_genuine(head, key):
@@ -139,7 +140,7 @@ class Walk:
         if own.private is not None and own.private_digest != private_digest(own.salt or b"", own.private):
             verdict.add(f"The values at place {place} were changed.")
         kept, seal = own.kept_digest, bytes(found.seal)
-        if not is_sealed(self.log_key, found):
+        if not is_authentic(connection, found):
             verdict.add(f"Place {place} was not written with the key of the log, or was changed.")
         if linked(verdict.hash, place, kept, own.private_digest, seal) != bytes(found.hash):
             verdict.add(f"Place {place} is not what was written there, or does not follow the place before it.")
@@ -212,10 +213,13 @@ class Walk:
             if own.label not in self.labels[own.id]:
                 add(f"The case {own.id} has a label that no answer in the log has given.")
         for own in execute(select(changes)):
-            said_of = self.changes[f"change:{own.id}:{own.old_digest}:{own.new_digest}"]
-            for who, when in (("proposed_by", "proposed"), ("decided_by", "decided")):
+            about = f"change:{own.id}:{own.old_digest}:{own.new_digest}"
+            for who, when, more in (
+                ("proposed_by", "proposed", judged_as(own.judgement or "")),
+                ("decided_by", "decided", ""),
+            ):
                 person = getattr(own, who)
-                if person is not None and person not in {caller for caller, _ in said_of}:
+                if person is not None and person not in {caller for caller, _ in self.changes[about + more]}:
                     add(f"The log does not say that {person} {when} the change {own.id}.")
 
     def _finish(self) -> None:

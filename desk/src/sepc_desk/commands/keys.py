@@ -37,8 +37,7 @@ def make_key(options: argparse.Namespace) -> int:
     models, options.models = options.models, None
     with engine_for(options) as engine:
         name, is_person = options.person or options.program, options.person is not None
-        given = {"is_person": is_person, "days": options.days, "by": caller()}
-        print(create_key(engine, name, models, options.role, **given))
+        print(create_key(engine, name, models, options.role, is_person=is_person, days=options.days, by=caller()))
     return 0
 
 

@@ -55,7 +55,9 @@ def serve(options: argparse.Namespace) -> int:
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
     with engine_for(options) as engine:
         _note_settings(engine, settings)
-        load_live(engine, ModelFolder(settings.models))
+        folder = ModelFolder(settings.models)
+        for name in folder.names():
+            load_live(engine, folder, name)
     # Processes that uvicorn starts read their settings from the environment.
     if options.settings is not None:
         os.environ[FILE] = str(options.settings.resolve())

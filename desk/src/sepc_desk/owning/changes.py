@@ -12,11 +12,11 @@ import orjson
 from sqlalchemy import Connection, Engine, Row, RowMapping, Select, func, insert, literal_column, select, update
 
 from sepc_desk.authority import Action, Identity, Thing, require
-from sepc_desk.chain import append_to_locked, key_of, lock_chain
+from sepc_desk.chain import append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry, new_id
 from sepc_desk.errors import LogChangedError, RequestError
 from sepc_desk.models import Model, ModelFolder
-from sepc_desk.reading import is_sealed
+from sepc_desk.reading import is_authentic
 from sepc_desk.reviewing.transactions import now, writing
 from sepc_desk.schema import changes, entries
 
@@ -143,15 +143,15 @@ def changes_of(connection: Connection, model: str, first: int = 0, last: int = 2
 
 def live_digest(connection: Connection, folder: ModelFolder, model: str) -> str:
     """The version that decides, by the log; before any entry about it, the one that the folder begins with."""
-    found = connection.execute(_lived(model, *entries.c).order_by(entries.c.place.desc()).limit(1)).first()
+    found = connection.execute(_lived(model, entries).order_by(entries.c.place.desc()).limit(1)).first()
     if found is None:
         return folder.first_digest(model)
-    _require_sealed(connection, found)
+    _require_authentic(connection, found)
     return str(found.about.rpartition(":")[2])
 
 
-def _require_sealed(connection: Connection, found: Row[Any]) -> None:
-    if not is_sealed(key_of(connection), found):
+def _require_authentic(connection: Connection, found: Row[Any]) -> None:
+    if not is_authentic(connection, found):
         raise LogChangedError(f"Place {found.place}, about a version of {found.model}, was not written by the desk.")
 
 
@@ -160,17 +160,12 @@ def newest_change(connection: Connection) -> int | None:
     return connection.execute(select(func.max(entries.c.place)).where(IS_CHANGE)).scalar()
 
 
-def load_live(engine: Engine, folder: ModelFolder) -> dict[str, Model]:
-    """The version of every model that decides; the log then has where each model began."""
-    return {name: load_one(engine, folder, name) for name in folder.names()}
-
-
-def load_one(engine: Engine, folder: ModelFolder, model: str) -> Model:
-    """The version of a model that decides."""
-    _begin_to_live(engine, folder, model)
+def load_live(engine: Engine, folder: ModelFolder, name: str) -> Model:
+    """The version of a model that decides; the log then has which one it began with."""
+    _begin_to_live(engine, folder, name)
     with engine.connect() as connection:
-        digest = live_digest(connection, folder, model)
-    return folder.load(model, digest)
+        digest = live_digest(connection, folder, name)
+    return folder.load(name, digest)
 
 
 def _begin_to_live(engine: Engine, folder: ModelFolder, model: str) -> None:
@@ -191,8 +186,8 @@ def former_versions(connection: Connection, model: str) -> list[str]:
     These are the versions on which the live one builds, without those that were rolled back, or that nobody agreed to.
     """
     built: list[tuple[str, str]] = []
-    for step in connection.execute(_lived(model, *entries.c).order_by(entries.c.place)):
-        _require_sealed(connection, step)
+    for step in connection.execute(_lived(model, entries).order_by(entries.c.place)):
+        _require_authentic(connection, step)
         new, cause = step.about.rpartition(":")[2], step.cause
         if cause == LiveBy.ROLL_BACK:
             while built and built[-1][0] != new:
@@ -222,10 +217,11 @@ def propose(engine: Engine, own: str, caller: str, judgement: dict[str, Any]) ->
     with writing(engine) as connection:
         lock_chain(connection)
         values = {"state": ChangeState.PROPOSED, "judgement": text}
-        _step(connection, own, caller, "proposed", ChangeState.DRAFT, "proposed", values, _digest(text))
+        _step(connection, own, caller, "proposed", ChangeState.DRAFT, "proposed", values, judged_as(text))
 
 
-def _digest(judgement: str) -> str:
+def judged_as(judgement: str) -> str:
+    """What the entry of a proposal says of its judgement."""
     return f":{hashlib.sha256(judgement.encode()).hexdigest()}"
 
 
@@ -262,9 +258,9 @@ def agree(engine: Engine, folder: ModelFolder, own: str, person: Identity) -> No
 def _require_proposal(connection: Connection, found: Change) -> None:
     """Raise unless the log has the proposal as the table has it, with its judgement."""
     text = connection.execute(select(changes.c.judgement).where(changes.c.id == found.id)).scalar_one()
-    said = {"caller": found.proposed_by, "cause": "proposed", "about": _about(found) + _digest(text)}
+    said = {"caller": found.proposed_by, "cause": "proposed", "about": _about(found) + judged_as(text)}
     own = select(entries).where(IS_CHANGE, *(entries.c[name] == value for name, value in said.items()))
-    if not any(is_sealed(key_of(connection), one) for one in connection.execute(own)):
+    if not any(is_authentic(connection, one) for one in connection.execute(own)):
         raise RequestError(409, "not_in_log", "The log has no such proposal, so this change cannot go live.")
 
 

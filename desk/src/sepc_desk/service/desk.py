@@ -24,7 +24,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.exporting import Exported, be_nice, export_by
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.models import Model, ModelFolder
-from sepc_desk.owning.changes import load_one, newest_change
+from sepc_desk.owning.changes import load_live, newest_change
 from sepc_desk.owning.making import Workshop
 from sepc_desk.reviewing.transactions import now, seconds, writing
 from sepc_desk.schema import tasks
@@ -91,7 +91,7 @@ class Desk:
         failed: dict[str, str] = {}
         for name in self.folder.names():
             try:
-                models[name] = load_one(self.engine, self.folder, name)
+                models[name] = load_live(self.engine, self.folder, name)
                 keep_context(self.engine, *models[name].context)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with the files of one model
                 failed[name] = f"{type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ from sepc_desk.migrations.versions.v0007_lengths import APPEND as MANY_WITHOUT_C
 from sepc_desk.migrations.versions.v0007_lengths import WITH_CHECK as MANY
 
 revision = "0010"
-down_revision = "0009"
+down_revision = "0008"
 
 # The clock is that of the database. A process whose clock is wrong writes nothing, and time never goes back.
 CLOCK = """

@@ -1,13 +1,13 @@
 """Whether a key belongs to a person; an index for what the log says about live versions.
 
-Revision ID: 0009
+Revision ID: 0011
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0009"
-down_revision = "0008"
+revision = "0011"
+down_revision = "0010"
 
 
 def upgrade() -> None:
