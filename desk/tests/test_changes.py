@@ -143,6 +143,7 @@ def test_an_emergency_takes_a_reason_and_is_told(
     while owning.live != new:
         assert time.monotonic() < until
         time.sleep(0.2)
+    assert "live in an emergency" in owning.process.log.read_text()
     page = owning.ann.get("/models/loans").text
     assert "Emergency, agreed by nobody" in page
     with owning.engine.connect() as connection:

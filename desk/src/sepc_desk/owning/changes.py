@@ -165,6 +165,9 @@ def load_live(engine: Engine, folder: ModelFolder, name: str) -> Model:
     _begin_to_live(engine, folder, name)
     with engine.connect() as connection:
         digest = live_digest(connection, folder, name)
+        by = connection.execute(_lived(name, entries.c.cause).order_by(entries.c.place.desc()).limit(1)).scalar()
+    if by == LiveBy.EMERGENCY:
+        log.error("live in an emergency", extra={"models": [name], "digest": digest})
     return folder.load(name, digest)
 
 
@@ -285,7 +288,6 @@ def go_live_in_emergency(engine: Engine, folder: ModelFolder, model: str, to: st
         own = _begun(connection, model, ChangeKind.EMERGENCY, live, caller, to, error=reason)
         found = _known(connection, own)
         _go_live(connection, folder, found, caller, LiveBy.EMERGENCY, ChangeState.WORKING, {"reason": reason})
-    log.error("emergency", extra={"models": [model], "digest": to, "error": reason})
     return live
 
 
