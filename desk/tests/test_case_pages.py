@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def reviewed(new_database, model_folder: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def reviewer(reviewed: Running, request: pytest.FixtureRequest) -> Iterator[Reviewer]:
+def reviewer(reviewed: Running) -> Iterator[Reviewer]:
     """Someone else for each test."""
-    key = create_key(reviewed.engine, request.node.name, ["loans"], "reviewer")
+    key = create_key(reviewed.engine, f"reader {uuid.uuid4()}", ["loans"], "reviewer")
     with reviewed.process.client(key) as client:
         yield Reviewer(client)
 
