@@ -127,7 +127,7 @@ class Walk:
                     after = one.place
                     try:
                         self._step(connection, one)
-                    except (TypeError, ValueError):
+                    except (TypeError, ValueError, ArithmeticError):
                         self.verdict.add(f"Place {one.place} is not an entry.")
                 if (n := len(found)) < BLOCK:
                     self._compare(connection)
