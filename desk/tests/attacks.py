@@ -182,6 +182,15 @@ def append_an_entry(connection: Connection, rng: random.Random) -> None:
     append(connection, forged())
 
 
+def put_before_the_first(connection: Connection, rng: random.Random) -> None:
+    append(connection, forged())
+    change(connection, rows_of(connection)[-1].place, place=-5)
+
+
+def forge_an_erasure_of_nothing(connection: Connection, rng: random.Random) -> None:
+    append(connection, entry(EntryKind.ERASURE, "person:ann", cause="older:x", about="until:x"))
+
+
 def append_a_copy(connection: Connection, rng: random.Random) -> None:
     """A decision comes again, with the seal of the first, under another id."""
     found = rng.choice(decisions(connection))
@@ -263,6 +272,8 @@ ATTACKS: tuple[Attack, ...] = (
     swap_two,
     insert_an_entry,
     append_an_entry,
+    put_before_the_first,
+    forge_an_erasure_of_nothing,
     append_a_copy,
     change_a_context,
     insert_a_key,
