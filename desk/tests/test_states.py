@@ -192,7 +192,7 @@ def people(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     for seed in (1, 2):
         sepc.save(sepc.SEPClassifier().fit(*loans(200, seed)), home / f"{seed}.sepc")
         versions.append(folder.add("loans", home / f"{seed}.sepc"))
-    with staffed_desk(new_database("postgresql"), folder.path, undo_seconds=60, processes=2) as staffed:
+    with staffed_desk(new_database("postgresql"), folder.path, undo_seconds=60) as staffed:
         yield People(staffed, versions)
 
 

@@ -25,6 +25,7 @@ from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, make_keys, public_key_of, read_heads, signed
 from sepc_desk.keys import all_keys, create_key, revoke_key
 from sepc_desk.migrations.running import allow
+from sepc_desk.owning.changes import judged_as
 from sepc_desk.reviewing.settling import settle
 from sepc_desk.reviewing.states import AnswerKind, CaseState, Purpose, ReadingState
 from sepc_desk.schema import answers, cases, changes, contexts, entries, keys, readings
@@ -33,6 +34,7 @@ from sepc_desk.verifying import send_head, verify
 
 # In the weekly run, 100.
 N = int(os.environ.get("DESK_ATTACKS", "1"))
+JUDGEMENT = '{"passed":true}'
 CONTEXT = '{"model":{"name":"loans","digest":"ff"}}'
 
 
@@ -58,10 +60,12 @@ def filled(engine: Engine, n: int = 12) -> tuple[list[str], Head]:
     answer(engine, made[1].id)
     change = new_id(made[0].at)
     about = f"change:{change}:{'a' * 64}:{'b' * 64}"
-    steps = (("person:ann", "proposed"), ("person:bob", "agreed"))
-    chain.append([entry(EntryKind.CHANGE, who, model="loans", cause=step, about=about) for who, step in steps])
+    steps = (("person:ann", "proposed", judged_as(JUDGEMENT)), ("person:bob", "agreed", ""))
+    chain.append(
+        [entry(EntryKind.CHANGE, who, model="loans", cause=step, about=about + more) for who, step, more in steps]
+    )
     new = {"id": change, "model": "loans", "kind": "version", "state": "live", "made_by": "person:ann", "made_at": 1}
-    new |= {"old_digest": "a" * 64, "new_digest": "b" * 64, "judgement": '{"passed":true}'}
+    new |= {"old_digest": "a" * 64, "new_digest": "b" * 64, "judgement": JUDGEMENT}
     new |= {"proposed_by": "person:ann", "proposed_at": 1, "decided_by": "person:bob", "decided_at": 2}
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         connection.execute(insert(changes).values(new))
