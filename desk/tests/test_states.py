@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -212,39 +210,6 @@ def explore(people: People, n_steps: int) -> None:
 
 def test_what_always_holds(people: People) -> None:
     explore(people, int(os.environ.get("DESK_STEPS", "1000")))
-
-
-def test_moves_at_the_same_moment_have_one_outcome(people: People) -> None:
-    """Every pair of what can happen to a case that someone holds, ten times each at once, on two processes."""
-    machine = type("Explored", (Review,), {"people": people})()
-    ann, key, owners = people.clients["ann"], people.clients["ann's key"], people.owners
-
-    def given_by(own: Any) -> str:
-        found = people.all(select(answers.c.id).where(answers.c.reading == own.id, answers.c.undone_at.is_(None)))
-        return str(found[0].id) if found else "0" * 32
-
-    moves: dict[str, Any] = {
-        "answer": lambda own: ann.post(f"/cases/{own.id}/answer", data={"lease": own.lease, "answer": '"paid"'}),
-        "answer otherwise": lambda own: key.post(
-            f"/cases/{own.id}/answer", data={"lease": own.lease, "answer": '"late"'}
-        ),
-        "give back": lambda own: ann.post(f"/cases/{own.id}/give-back", data={"lease": own.lease}),
-        "undo": lambda own: ann.post(f"/answers/{given_by(own)}/undo"),
-        "next": lambda own: key.post("/review/loans/next", follow_redirects=False),
-        "erase": lambda own: owners[own.id % 2].delete(f"/decisions/{own.case_id}"),
-    }
-    for one, other in itertools.combinations_with_replacement(moves, 2):
-        ann.post("/review/loans/next")
-        own = people.all(select(readings).where(readings.c.reader == "person:ann", readings.c.state == "taken"))[0]
-        owners[1 - own.id % 2].delete(f"/decisions/{own.case_id}") if "erase" in (one, other) else None
-        with ThreadPoolExecutor(20) as pool:
-            got = list(pool.map(lambda name, own=own: moves[name](own).status_code, [one, other] * 10))
-        assert set(got) <= {200, 202, 303, 403, 404, 409}, (one, other, set(got))
-        given = (answers.c.reading == own.id, answers.c.undone_at.is_(None))
-        assert len(people.all(select(answers.c.id).where(*given))) <= 1
-        for name in ("erased_is_final", "every_case_has_a_way_on", "settled_by_people_with_a_label_of_the_model"):
-            getattr(machine, name)()
-    assert verify(people.staffed.engine).is_whole
 
 
 @pytest.mark.slow
