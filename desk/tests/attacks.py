@@ -13,19 +13,8 @@ from sepc_desk.keys import hash_of
 from sepc_desk.reading import entry_of
 from sepc_desk.schema import answers, cases, changes, contexts, entries, keys
 
-FIRST_FIELDS = (
-    "at",
-    "caller",
-    "label",
-    "accepted",
-    "cause",
-    "private",
-    "id",
-    "model",
-    "private_digest",
-    "hash",
-    "seal",
-)
+FIELDS_OF_ONE = ("at", "caller", "label", "accepted", "cause", "private", "id", "model")
+FIRST_FIELDS = (*FIELDS_OF_ONE, "private_digest", "hash", "seal")
 Attack = Callable[[Connection, random.Random], None]
 
 
@@ -37,7 +26,7 @@ def decisions(connection: Connection) -> list[Row[Any]]:
     return [own for own in rows_of(connection) if own.private is not None]
 
 
-def change(connection: Connection, place: int, **values: Any) -> None:
+def change(connection: Connection, place: int, /, **values: Any) -> None:
     connection.execute(update(entries).where(entries.c.place == place).values(**values))
 
 
@@ -65,9 +54,9 @@ def forged(**kept: Any) -> Entry:
     return entry(EntryKind.DECISION, "key:forged", {"row": {"x": 1}}, **given)
 
 
-def change_an_entry(connection: Connection, rng: random.Random) -> None:
+def change_an_entry(connection: Connection, rng: random.Random, names: tuple[str, ...] = FIRST_FIELDS) -> None:
     found = rng.choice(decisions(connection))
-    name = rng.choice(FIRST_FIELDS)
+    name = rng.choice(names)
     new: dict[str, Any] = {
         "at": found.at + 1,
         "caller": found.caller + "x",
@@ -82,7 +71,7 @@ def change_an_entry(connection: Connection, rng: random.Random) -> None:
 
 
 def change_and_link(connection: Connection, rng: random.Random) -> None:
-    change_an_entry(connection, rng)
+    change_an_entry(connection, rng, FIELDS_OF_ONE)
     link_anew(connection)
 
 
@@ -193,6 +182,15 @@ def append_an_entry(connection: Connection, rng: random.Random) -> None:
     append(connection, forged())
 
 
+def put_before_the_first(connection: Connection, rng: random.Random) -> None:
+    append(connection, forged())
+    change(connection, rows_of(connection)[-1].place, place=-5)
+
+
+def forge_an_erasure_of_nothing(connection: Connection, rng: random.Random) -> None:
+    append(connection, entry(EntryKind.ERASURE, "person:ann", cause="older:x", about="until:x"))
+
+
 def append_a_copy(connection: Connection, rng: random.Random) -> None:
     """A decision comes again, with the seal of the first, under another id."""
     found = rng.choice(decisions(connection))
@@ -274,6 +272,8 @@ ATTACKS: tuple[Attack, ...] = (
     swap_two,
     insert_an_entry,
     append_an_entry,
+    put_before_the_first,
+    forge_an_erasure_of_nothing,
     append_a_copy,
     change_a_context,
     insert_a_key,

@@ -94,14 +94,16 @@ class Running:
         self.key = create_key(self.engine, "all models", ["*"])
         self.loans_key = create_key(self.engine, "loans only", ["loans"])
         self.owner_key = create_key(self.engine, "owner", ["*"], "owner")
+        self.other_owner_key = create_key(self.engine, "other owner", ["*"], "owner")
         self.auditor_key = create_key(self.engine, "auditor", ["*"], "auditor")
         self.client = process.client(self.key)
         self.owner = process.client(self.owner_key)
+        self.other_owner = process.client(self.other_owner_key)
         self.auditor = process.client(self.auditor_key)
         self.nobody = process.client()
 
     def close(self) -> None:
-        for one in (self.client, self.owner, self.auditor, self.nobody):
+        for one in (self.client, self.owner, self.other_owner, self.auditor, self.nobody):
             one.close()
         self.engine.dispose()
         self.process.kill()

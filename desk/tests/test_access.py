@@ -99,10 +99,19 @@ def test_only_owners_erase(running: Running) -> None:
     own = decide(running.client)
     for client in (running.client, running.auditor):
         assert client.delete(f"/decisions/{own['id']}").status_code == 403
-    assert running.owner.delete(f"/decisions/{own['id']}").json()["erased"] == 1
+    asked = running.owner.delete(f"/decisions/{own['id']}")
+    assert (asked.status_code, asked.json()["erased"], asked.json()["waits_for_another_person"]) == (202, 0, True)
+    assert running.owner.delete(f"/decisions/{own['id']}").status_code == 202
+    assert running.auditor.get(f"/decisions/{own['id']}").json()["case"]["row"] == LOAN
+    assert running.other_owner.delete(f"/decisions/{own['id']}").json()["erased"] == 1
     after = running.auditor.get(f"/decisions/{own['id']}").json()
     assert (after["erased"], after["case"], after["label"]) == (True, None, own["label"])
-    assert running.owner.delete(f"/decisions/{own['id']}").json() == {"erased": 0}
+    left = running.owner.delete(f"/decisions/{own['id']}").json()
+    assert left == {"erased": 0, "waits_for_another_person": False}
+    old = {"model": "loans", "days": 300}
+    assert running.auditor.delete("/decisions", params=old).status_code == 403
+    assert running.owner.delete("/decisions", params=old).status_code == 202
+    assert running.other_owner.delete("/decisions", params=old).json() == left
 
 
 def test_a_revoked_key_is_refused_within_seconds(running: Running) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def reviewed(new_database, model_folder: Path) -> Iterator[Running]:
 
 @pytest.fixture
 def reviewer(reviewed: Running) -> Iterator[Reviewer]:
-    key = create_key(reviewed.engine, "a reviewer", ["loans"], "reviewer")
+    """Someone else for each test."""
+    key = create_key(reviewed.engine, f"reader {uuid.uuid4()}", ["loans"], "reviewer")
     with reviewed.process.client(key) as client:
         yield Reviewer(client)
 
@@ -265,4 +267,4 @@ def test_planted_cases_look_like_others(reviewed: Running, reviewer: Reviewer, m
             answered = select(answers.c.case_id).order_by(answers.c.given_at.desc()).limit(1)
             assert connection.execute(answered).scalar_one() in planted
     finally:
-        remove_planted(reviewed.engine, "loans")
+        remove_planted(reviewed.engine, "loans", "command:me")

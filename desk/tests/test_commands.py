@@ -12,6 +12,7 @@ from servers import KEYED
 from sqlalchemy import select
 
 from sepc_desk.commands.main import main
+from sepc_desk.erasing import erase, erase_older
 from sepc_desk.schema import changes, entries, planted
 
 
@@ -41,8 +42,8 @@ def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys
     assert run(capsys, "heads", "sign", "--key", key, "--to", heads)[1].startswith("Added the head of place 5")
     status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
     assert status == 0
-    assert "Every entry is as it was written." in text
-    assert "cannot rule out that entries followed it" in text
+    assert "Every entry up to place 5, the newest head, is as it was written." in text
+    assert "cannot rule out that others among or after them were removed" in text
     assert "Give the public key" in run(capsys, "verify", "--heads", heads)[1]
     assert "none cannot be read" in run(capsys, "verify", "--public-key", tmp_path / "none")[1]
     assert "does not contain a key" in run(capsys, "verify", "--public-key", heads)[1]
@@ -52,7 +53,7 @@ def test_verify_against_signed_heads_and_receipts(engine, tmp_path: Path, capsys
     assert run(capsys, "verify", "--receipt", receipt)[0] == 0
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         connection.exec_driver_sql("DELETE FROM entries WHERE place = 5")
-    assert run(capsys, "verify")[0] == 0
+    assert run(capsys, "verify")[0] == 4
     status, text = run(capsys, "verify", "--heads", heads, "--public-key", f"{key}.pub")
     assert status == 3
     assert "the log ends at 4: entries were cut off" in text
@@ -67,12 +68,14 @@ def test_replay_erase_retention_and_scrub(engine, tmp_path: Path, capsys) -> Non
     assert run(capsys, "replay", case) == (0, "1 decision: 1 identical to the last bit.\n")
     assert "Name what to replay" in run(capsys, "replay")[1]
     assert "no such decision" in run(capsys, "replay", "0")[1]
-    assert "place 6 of the chain records it" in run(capsys, "erase", case)[1]
+    assert "another person must ask for the same" in run(capsys, "erase", case)[1]
+    erase_older(engine, 0, "person:ann")
+    assert erase(engine, case, "person:ann").n_entries == 1
     assert "nothing left" in run(capsys, "erase", case)[1]
     assert run(capsys, "replay", "--all")[1].startswith("5 decisions: 4 identical to the last bit, 1 erased.")
-    assert run(capsys, "retention", "--days", "0")[1].startswith("Erased 4 entries from before")
+    assert run(capsys, "retention", "--days", "0")[1].startswith("Erased 4 entries of more than 0 days ago")
     assert run(capsys, "scrub")[0] == 0
-    assert run(capsys, "verify")[1].startswith("7 entries, 5 of them erased")
+    assert run(capsys, "verify")[1].startswith("11 entries, 5 of them erased")
 
 
 def test_models_are_added_and_go_live_without_a_second_person_only_in_an_emergency(

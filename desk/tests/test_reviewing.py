@@ -21,7 +21,7 @@ from sqlalchemy import Engine, select, update
 from sepc_desk.chain import Chain, append_in, keep_context
 from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
-from sepc_desk.erasing import erase, erase_until
+from sepc_desk.erasing import erase, erase_older
 from sepc_desk.errors import RequestError
 from sepc_desk.exporting import export
 from sepc_desk.reviewing.answering import Given, answer, undo, undoable
@@ -359,12 +359,14 @@ def test_erased_cases_are_withdrawn_and_comments_go(desk: Desk) -> None:
     drawn = _drawn(desk)[0]
     taken = desk.take(ANN)
     desk.answer(ANN, taken, "paid", "secret words")
-    erase(desk.engine, taken.case_id, "command:me")
-    erase(desk.engine, drawn, "command:me")
+    for who in ("person:ann", "person:ben"):
+        erase(desk.engine, taken.case_id, who)
+        erase(desk.engine, drawn, who)
     with desk.engine.connect() as connection:
         assert connection.execute(select(answers.c.comment)).scalar_one() is None
     assert (desk.case(drawn).state, desk.case(drawn).evidence) == (CaseState.ERASED, Evidence.ERASED)
-    erase_until(desk.engine, 2**62, "command:me")
+    for who in ("person:ann", "person:ben"):
+        erase_older(desk.engine, 0, who)
     assert desk.take(BEN) is None
     assert verify(desk.engine).is_whole
 

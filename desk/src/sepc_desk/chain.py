@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, text
@@ -109,14 +110,23 @@ def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[
         return [Receipt(*one) for one in cursor.fetchall()]
 
 
-def _array(values: Sequence[object]) -> str:
-    """An array as PostgreSQL reads it: every value in quotes, so that none can be taken for a separator or for null."""
-    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+def _array(values: Sequence[Any]) -> str:
+    """An array as PostgreSQL reads it: every text in quotes, so that none can be taken for a separator or for null."""
+    first = next((value for value in values if value is not None), None)
+    if first is None:
+        return "{" + ",".join(["NULL"] * len(values)) + "}"
+    write = _of_text if isinstance(first, str) else _of_bytes if isinstance(first, bytes) else str
+    return "{" + ",".join(["NULL" if value is None else write(value) for value in values]) + "}"
 
 
-def _quoted(value: object) -> str:
-    text = f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _of_text(text: str) -> str:
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return '"' + (text.replace('"', '\\"') if '"' in text else text) + '"'
+
+
+def _of_bytes(value: bytes) -> str:
+    return '"\\\\x' + value.hex() + '"'
 
 
 def append_in(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:

@@ -50,7 +50,9 @@ def erase(engine: Engine, case: str, caller: str) -> Erased:
         holds = (or_(entries.c.id == case, entries.c.about == case), entries.c.private.is_not(None))
         if connection.execute(select(entries.c.id).where(*holds).limit(1)).first() is None:
             return Erased(0, None)
-        return _erase(connection, caller, case, own.model, holds, [cases.c.id == case])
+        return _erase(
+            connection, caller, case, own.model, holds, [cases.c.id == case, cases.c.purpose != Purpose.PLANTED]
+        )
 
 
 def erase_older(engine: Engine, days: int, caller: str, model: str | None = None) -> Erased:

@@ -100,7 +100,7 @@ def create_key(
 
 def told(key: Mapping[str, Any]) -> str:
     """What the log says of a key: all that it depends on who may do what with it."""
-    kept = [key[name] for name in ("id", "name", "role", "models", "expires_at")]
+    kept = [key[name] for name in ("id", "name", "role", "models", "is_person", "expires_at")]
     return orjson.dumps([bytes(key["hash"]).hex(), *kept]).decode()
 
 

@@ -70,9 +70,9 @@ keys = Table(
     Column("models", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Column("expires_at", BigInteger),
     # Whether it belongs to a person of this name, and not to a program.
     Column("is_person", Boolean, nullable=False),
-    Column("expires_at", BigInteger),
 )
 
 # When background tasks last succeeded, and why they did not; and a row that health checks write.

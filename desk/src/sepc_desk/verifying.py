@@ -24,6 +24,7 @@ from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
+from sepc_desk.owning.changes import judged_as
 from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
@@ -99,8 +100,8 @@ class Walk:
         self.expected: dict[int, Head] = {}
         for head in heads:
             if key is not None and not is_genuine(head, key):
-                told = "is not signed with this key: it is forged, or of another log."
-                self.verdict.add(f"The head of place {head.place} {told}")
+                why = "is not signed with this key: it is forged, or of another log."
+                self.verdict.add(f"The head of place {head.place} {why}")
             elif self.expected.setdefault(head.place, head).hash != head.hash:
                 self.verdict.add(f"Two heads of place {head.place} differ, so one of them is of another log.")
         self.verdict.witnessed = max(self.expected, default=0)
@@ -117,14 +118,18 @@ class Walk:
 
     def run(self) -> Iterator[None]:
         """Check everything, some entries at a time; each time as the log is then."""
-        n = BLOCK
+        n, after = BLOCK, -(2**62)
         while n == BLOCK:
             with self.engine.connect() as connection:
                 if connection.dialect.name == "postgresql":
                     connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                found = next(blocks_of(connection, entries.c.place > self.verdict.place), [])
+                found = next(blocks_of(connection, entries.c.place > after), [])
                 for one in found:
-                    self._step(connection, one)
+                    after = one.place
+                    try:
+                        self._step(connection, one)
+                    except (TypeError, ValueError, ArithmeticError):
+                        self.verdict.add(f"Place {one.place} is not an entry.")
                 if (n := len(found)) < BLOCK:
                     self._compare(connection)
             yield
@@ -140,7 +145,8 @@ class Walk:
         if own.private is not None and own.private_digest != private_digest(own.salt or b"", own.private):
             verdict.add(f"The values at place {place} were changed.")
         kept, seal = own.kept_digest, bytes(found.seal)
-        if not hmac.compare_digest(seal_of(self.log_key, kept, own.private_digest), seal):
+        is_ours = hmac.compare_digest(seal_of(self.log_key, kept, own.private_digest), seal)
+        if not is_ours:
             verdict.add(f"Place {place} was not written with the key of the log, or was changed.")
         if linked(verdict.hash, place, kept, own.private_digest, seal) != bytes(found.hash):
             verdict.add(f"Place {place} is not what was written there, or does not follow the place before it.")
@@ -157,7 +163,8 @@ class Walk:
             )
         if own.private is None and own.private_digest is not None:
             self.unaccounted[own.id] = (place, own)
-        self._remember(place, own)
+        if is_ours:
+            self._remember(place, own)
         verdict.place, verdict.hash, self.at = place, bytes(found.hash), own.at
 
     def _remember(self, place: int, own: Entry) -> None:
@@ -213,10 +220,13 @@ class Walk:
             if own.label not in self.labels[own.id]:
                 add(f"The case {own.id} has a label that no answer in the log has given.")
         for own in execute(select(changes)):
-            said_of = self.changes[f"change:{own.id}:{own.old_digest}:{own.new_digest}"]
-            for who, when in (("proposed_by", "proposed"), ("decided_by", "decided")):
+            about = f"change:{own.id}:{own.old_digest}:{own.new_digest}"
+            for who, when, more in (
+                ("proposed_by", "proposed", judged_as(own.judgement or "")),
+                ("decided_by", "decided", ""),
+            ):
                 person = getattr(own, who)
-                if person is not None and person not in {caller for caller, _ in said_of}:
+                if person is not None and person not in {caller for caller, _ in self.changes[about + more]}:
                     add(f"The log does not say that {person} {when} the change {own.id}.")
 
     def _finish(self) -> None:

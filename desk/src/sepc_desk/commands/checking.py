@@ -43,16 +43,16 @@ def run_verify(options: argparse.Namespace) -> int:
     settings = settings_of(options)
     file = options.heads or (Path(settings.witness) if settings.witness else None)
     heads: list[Head] = [head_of_receipt(text) for text in options.receipt]
-    key = None
+    key = None if options.public_key is None else public_key_of(options.public_key)
     if options.receipt and options.public_key is not None:
         raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
     if file is not None and not options.receipt:
-        public = options.public_key or Path(settings.witness_key + ".pub")
-        if options.public_key is None and not settings.witness_key:
+        if key is None and not settings.witness_key:
             raise SettingError(
                 "Give the public key of the heads with --public-key; without it, anyone could have written them."
             )
-        heads, key = read_heads(_text(file).splitlines()), public_key_of(public)
+        heads = read_heads(_text(file).splitlines())
+        key = key or public_key_of(Path(settings.witness_key + ".pub"))
     with engine_for(options) as engine:
         verdict = verify(engine, heads, key)
     erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""

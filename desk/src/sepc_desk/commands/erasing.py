@@ -49,8 +49,8 @@ def run_erase(options: argparse.Namespace) -> int:
 
 def run_retention(options: argparse.Namespace) -> int:
     """Erase old cases."""
-    if not 0 <= options.days < 10**6:
-        raise SettingError("--days must be from 0 to 999,999.")
+    if not 0 <= options.days < 10**5:
+        raise SettingError("--days must be from 0 to 99,999.")
     with engine_for(options) as engine:
         erased = erase_older(engine, options.days, caller(), options.model)
     if erased.is_waiting:

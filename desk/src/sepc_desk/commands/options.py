@@ -12,6 +12,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+try:
+    import pwd
+except ImportError:  # on Windows
+    pwd = None  # type: ignore[assignment]
+
 from sepc_desk.database import check_durable, engine_of
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.settings import FILE, Settings, load_settings
@@ -50,7 +55,9 @@ def engine_for(options: argparse.Namespace, *, check: bool = True) -> Iterator[E
 
 def caller() -> str:
     """Who runs a command, as the log has it."""
+    # By the user id, since anyone can set the variables that hold the name.
     try:
-        return f"command:{getpass.getuser()}"
+        own = getpass.getuser() if pwd is None else pwd.getpwuid(os.getuid()).pw_name
     except (OSError, KeyError):
-        return "command:unknown"
+        own = "unknown"
+    return f"command:{own}"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from sepc_desk.commands.options import add_common, engine_for, settings_of
+from sepc_desk.chain import note
+from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
 from sepc_desk.commands.tables import label_of, rows_of
 from sepc_desk.errors import SettingError
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.plans import PlanRows, set_plan
 from sepc_desk.pages.languages import language
 from sepc_desk.pages.model_view import digest_page, today
+from sepc_desk.reviewing.transactions import writing
 from sepc_desk.rows import typed_row
 from sepc_desk.settings import LANGUAGES
 
@@ -51,7 +54,11 @@ def give_plan(options: argparse.Namespace) -> int:
         groups.append(given.get(options.group))
         rows.append(typed_row(model.columns, given, i))
     held = PlanRows(rows, labels, None if options.group is None else {options.group: groups})
-    plan = set_plan(folder, model, options.plan, held)
+    with engine_for(options) as engine:
+        plan = set_plan(folder, model, options.plan, held)
+        with writing(engine) as connection:
+            digest = hashlib.sha256(options.plan.read_bytes()).hexdigest()
+            note(connection, caller(), "plan set", f"sha256:{digest}", model.name)
     print(f"{model.name} is judged by {plan.title or options.plan.name} on {len(rows):,} rows.")
     return 0
 

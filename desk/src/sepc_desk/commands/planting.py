@@ -48,6 +48,6 @@ def add_planted(options: argparse.Namespace) -> int:
 def forget_planted(options: argparse.Namespace) -> int:
     """Give out no more planted cases."""
     with engine_for(options) as engine:
-        n = remove_planted(engine, options.model)
+        n = remove_planted(engine, options.model, caller())
     print(f"{n:,} planted cases of {options.model} are removed.")
     return 0

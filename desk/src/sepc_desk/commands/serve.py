@@ -6,13 +6,20 @@ import argparse
 import os
 import shutil
 import tempfile
+from dataclasses import fields
 from typing import Any
 
+import orjson
 import uvicorn
+from sqlalchemy import Engine, select
 
-from sepc_desk.commands.options import add_common, engine_for, settings_of
+from sepc_desk.chain import note
+from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
+from sepc_desk.entries import EntryKind
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.changes import load_live
+from sepc_desk.reviewing.transactions import writing
+from sepc_desk.schema import entries
 from sepc_desk.service.connections import LimitedConnection
 from sepc_desk.service.keeper import start_keeper
 from sepc_desk.settings import FILE, PREFIX, Settings
@@ -24,6 +31,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # After which a process that does not answer its supervisor is killed and replaced. It must be long enough to import
 # everything on a machine that is busy, or new processes would be killed again and again.
 HUNG_SECONDS = 60
+SETTINGS = "settings"
 GIVEN = ("database", "models", "host", "port", "processes")
 
 
@@ -46,6 +54,7 @@ def serve(options: argparse.Namespace) -> int:
     start_keeper(settings)
     # Loaded here only to say what is wrong; processes that could not load a model would be started again and again.
     with engine_for(options) as engine:
+        _note_settings(engine, settings)
         folder = ModelFolder(settings.models)
         for name in folder.names():
             load_live(engine, folder, name)
@@ -66,6 +75,17 @@ def serve(options: argparse.Namespace) -> int:
         if own is not None:
             shutil.rmtree(own, ignore_errors=True)
     return 0
+
+
+def _note_settings(engine: Engine, settings: Settings) -> None:
+    """Write the settings to the log, without secrets, if they are not as they were last."""
+    hidden = [own.name for own in fields(settings) if not own.repr or own.name == "database"]
+    shown = {name: str(value) for name, value in vars(settings).items() if name not in hidden}
+    about = orjson.dumps(shown).decode()
+    last = select(entries.c.about).where(entries.c.kind == EntryKind.EVENT, entries.c.cause == SETTINGS)
+    with writing(engine) as connection:
+        if connection.execute(last.order_by(entries.c.place.desc()).limit(1)).scalar() != about:
+            note(connection, caller(), SETTINGS, about)
 
 
 def _run(settings: Settings) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Engine, Integer, Row, and_, cast, delete, func, insert, select, update
 
-from sepc_desk.chain import head_of
+from sepc_desk.chain import head_of, note
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind
 from sepc_desk.errors import RequestError
@@ -61,6 +61,7 @@ class Shadow:
 def choose_challenger(engine: Engine, model: str, digest: str | None, caller: str) -> None:
     """Let a version decide in the shadow from now on, or none."""
     with writing(engine) as connection:
+        note(connection, caller, "challenger chosen", digest or "none", model)
         connection.execute(delete(challengers).where(challengers.c.model == model))
         connection.execute(delete(shadow_decisions).where(shadow_decisions.c.model == model))
         if digest is not None:

@@ -5,6 +5,7 @@ They never enter the log, a certificate or feedback.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Engine, Row, exists, insert, select, update
 
+from sepc_desk.chain import note
 from sepc_desk.deciding import Decided, decide_rows
 from sepc_desk.entries import new_id
 from sepc_desk.errors import RequestError
@@ -47,14 +49,17 @@ def plant(engine: Engine, model: Model, rows: Sequence[CaseRow], truths: Sequenc
             for row, truth in zip(rows, truths, strict=True)
         ]
         if new:
+            digest = hashlib.sha256(orjson.dumps(new)).hexdigest()
+            note(connection, caller, "cases planted", f"{len(new)}:sha256:{digest}", model.name)
             connection.execute(insert(planted), new)
     return len(new)
 
 
-def remove_planted(engine: Engine, model: str) -> int:
+def remove_planted(engine: Engine, model: str, caller: str) -> int:
     """Give out no more planted cases of a model, and forget their rows; returns how many there were."""
     with writing(engine) as connection:
         at = now(connection)
+        note(connection, caller, "planted cases removed", model, model)
         own = (planted.c.model == model, planted.c.removed_at.is_(None))
         given = cases.c.planted.in_(select(planted.c.id).where(*own))
         withdraw(connection, at, given, cases.c.state == CaseState.OPEN)

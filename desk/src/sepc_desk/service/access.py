@@ -126,7 +126,7 @@ class Gate:
     async def leave(self, request: Request, identity: Identity) -> None:
         """End the session that a request comes with, for whoever has a copy of its cookie, too."""
         secret = str(request.session.get(SESSION))
-        person = identity.caller.partition(":")[2]
+        person = identity.caller.removeprefix(PERSON)
         await asyncio.to_thread(end_sessions, self.ring.engine, person, identity.caller, secret)
         self.ring.forget(secret)
         request.session.clear()

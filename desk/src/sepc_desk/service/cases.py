@@ -14,18 +14,19 @@ from starlette.responses import Response
 from sepc_desk.authority import Action, Identity, Thing, may, require
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
-from sepc_desk.erasing import erase
+from sepc_desk.erasing import Erased, erase, erase_older
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds, entry_by_id, shown
 from sepc_desk.reviewing.seeing import may_be_read
 from sepc_desk.schema import entries
 from sepc_desk.service.desk import Desk, answer, desk_of
-from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT
+from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT, RETENTION_DOCUMENT
 from sepc_desk.service.grouping import Work
 
 router = APIRouter()
 
 MOST_LISTED = 1_000
+MOST_DAYS = 99_999
 LONGEST_ID = 64
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 
@@ -58,12 +59,29 @@ async def some_cases(request: Request) -> Response:
 
 @router.delete("/decisions/{case}", openapi_extra=ERASE_DOCUMENT)
 async def erase_case(request: Request, case: str) -> Response:
-    """Erase the private data of a case; label, acceptance and cause stay, and the chain stays intact."""
+    """Erase the private data of a case, once a second person asks for it; label, acceptance and cause stay."""
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
     require(identity, Action.ERASE, Thing(found["model"]))
-    erased = await _in_thread(erase, desk.engine, case, identity.caller)
+    return _told(await _in_thread(erase, desk.engine, case, identity.caller))
+
+
+@router.delete("/decisions", openapi_extra=RETENTION_DOCUMENT)
+async def erase_old_cases(request: Request) -> Response:
+    """Erase the private data of a model's cases that are older than some days, once two people have asked for it."""
+    desk = desk_of(request)
+    identity = await desk.gate.identify(request)
+    model = request.query_params.get("model", "")
+    require(identity, Action.ERASE, Thing(model))
+    desk.model(model)
+    days = _whole(request.query_params.get("days", ""), "days")
+    if days > MOST_DAYS:
+        raise RequestError(422, "bad_days", f"days must be at most {MOST_DAYS:,}.")
+    return _told(await _in_thread(erase_older, desk.engine, days, identity.caller, model))
+
+
+def _told(erased: Erased) -> Response:
     receipt = erased.receipt
     content = {"erased": erased.n_entries, "waits_for_another_person": erased.is_waiting}
     told = {} if receipt is None else {"receipt": {"place": receipt.place, "hash": receipt.hash.hex()}}

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sepc_desk.chain import Chain, keep_context
+from sepc_desk.chain import MOST_APART, Chain, keep_context
 from sepc_desk.database import check_durable, engine_of, keep_task
 from sepc_desk.errors import RequestError
 from sepc_desk.exporting import Exported, be_nice, export_by
@@ -44,6 +44,8 @@ PROBE_SECONDS = 2.0
 # A task that has not succeeded for so long is behind.
 LATE_SECONDS, KEEPER_SECONDS = 10.0, 60.0
 PROBE = "probe"
+# Without these, requests are better sent elsewhere.
+NEEDED = ("database", "models", "clock", "keys")
 # Exports that wait for the one that is written.
 MOST_EXPORTS = 20
 
@@ -75,7 +77,7 @@ class Desk:
         self._exporter = self._new_exporter()
         self.n_exporting = 0
         self._probe: asyncio.Future[list[str]] | None = None
-        self._probed_at = 0.0
+        self._probed_at, self._clock_differs = 0.0, False
         self._tasks: list[asyncio.Task[None]] = []
         # When each task of this process has last succeeded.
         self.done: dict[str, float] = {}
@@ -199,6 +201,7 @@ class Desk:
         return {
             "database": database,
             "models": "ok" if self.models else "none loaded",
+            "clock": "differs from that of the database" if self._clock_differs else "ok",
             "keys": "ok" if self.gate.ring.is_fresh() else "not read",
             "behind": ", ".join(late) or "none",
         }
@@ -207,6 +210,7 @@ class Desk:
         """Write, at most once a second, and say which tasks of the other process are behind."""
         with writing(self.engine) as connection:
             keep_task(connection, PROBE, at := now(connection))
+            self._clock_differs = abs(at - time.time_ns() // 1000) > MOST_APART
             known = connection.execute(select(tasks).where(tasks.c.name != PROBE)).all()
         late = at - seconds(KEEPER_SECONDS)
         return [own.name for own in known if own.error or own.done_at < late] if self.settings.has_keeper else []

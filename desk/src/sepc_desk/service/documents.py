@@ -196,7 +196,20 @@ INFER_DOCUMENT = _post(
     KEY_HEADER,
 )
 CASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["id", "kind", "at", "erased"]})}
-ERASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["erased"]})}
+_ERASED: Document = {"type": "object", "required": ["erased", "waits_for_another_person"]}
+_WAITS = {"description": "Another person must ask for it, too", "content": {"application/json": {"schema": _ERASED}}}
+ERASE_DOCUMENT: Document = {"responses": _responses(_ERASED) | {"202": _WAITS}}
+RETENTION_DOCUMENT: Document = ERASE_DOCUMENT | {
+    "parameters": [
+        {"name": "model", "in": "query", "required": True, "schema": {"type": "string"}},
+        {
+            "name": "days",
+            "in": "query",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 0, "maximum": 99999},
+        },
+    ]
+}
 HEAD_DOCUMENT: Document = {"responses": _responses(RECEIPT)}
 PLAIN_DOCUMENT: Document = {"responses": _responses({"type": "object"})}
 # Answered without a key.

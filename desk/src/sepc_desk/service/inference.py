@@ -13,7 +13,7 @@ from sepc_desk.columns import Column, Kind
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.service.decide import decide_and_log, permitted_model, typed_rows
-from sepc_desk.service.desk import answer, desk_of, object_body
+from sepc_desk.service.desk import NEEDED, answer, desk_of, object_body
 from sepc_desk.service.documents import HEALTH_DOCUMENT, INFER_DOCUMENT, PLAIN_DOCUMENT
 
 router = APIRouter(prefix="/v2")
@@ -40,7 +40,7 @@ async def live(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether models are loaded and the database answers."""
     found = await desk_of(request).health()
-    is_ready = all(found[name] == "ok" for name in ("database", "models", "keys"))
+    is_ready = all(found[name] == "ok" for name in NEEDED)
     return answer({"ready": is_ready}, 200 if is_ready else 503)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote_plus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
+from sepc_desk.service.grouping import Work
 from sepc_desk.service.metrics import Metrics
 from sepc_desk.service.refusals import refused
 
@@ -67,6 +70,8 @@ class EveryRequest:
             message = "The service failed on this request."
             await refused(scope, RequestError(500, "failed", message))(scope, receive, sending)
         finally:
+            if status == 403 and "caller" in scope:
+                await _log_refusal(scope)
             self._note(scope, status, time.perf_counter() - started, request_id)
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
@@ -81,6 +86,15 @@ class EveryRequest:
             told |= {name: scope[name] for name in ("caller", "rule") if name in scope}
             told |= {"method": scope["method"], "address": (scope.get("client") or ("",))[0]}
             log.log(level, "request", extra=told)
+
+
+async def _log_refusal(scope: Scope) -> None:
+    """Write to the log of decisions what a known caller was refused; the answer has been given already."""
+    desk = scope["app"].state.desk
+    about = f"{scope.get('rule')} {scope['method']} {scope['path'][:200]}"
+    made = entry(EntryKind.EVENT, scope["caller"], cause="refused", about=about)
+    with suppress(RequestError):  # the log is down, which other lines say
+        await desk.grouper.do([Work(scope["caller"], ready=[made])], desk.settings.answer_seconds)
 
 
 def _is_readable(scope: Scope) -> bool:

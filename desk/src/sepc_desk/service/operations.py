@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from sepc_desk.authority import Action, Thing, require
 from sepc_desk.keys import ALL_MODELS
-from sepc_desk.service.desk import answer, desk_of
+from sepc_desk.service.desk import NEEDED, answer, desk_of
 from sepc_desk.service.documents import HEALTH_DOCUMENT, METRICS_DOCUMENT
 
 router = APIRouter()
@@ -24,7 +24,7 @@ async def live(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether to send requests here; if not, what is the reason, and which background tasks are behind."""
     found = await desk_of(request).health()
-    is_ready = all(found[name] == "ok" for name in ("database", "models", "keys"))
+    is_ready = all(found[name] == "ok" for name in NEEDED)
     return answer({"ready": is_ready, **found}, 200 if is_ready else 503)
 
 

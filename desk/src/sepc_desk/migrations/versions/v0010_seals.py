@@ -55,7 +55,7 @@ LANGUAGE plpgsql """
     + AS_OWNER
     + """ AS $$
 DECLARE
-    days bigint := substring(target FROM '^older:([0-9]{1,6})$')::bigint;
+    days bigint := substring(target FROM '^older:([0-9]{1,5})$')::bigint;
 BEGIN
     IF (SELECT count(DISTINCT e.caller) FROM entries e
         WHERE e.kind = 'consent' AND e.about = target AND e.model IS NOT DISTINCT FROM own_model) < 2
