@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pandas as pd
+import pytest
 import sepc
 from conftest import Running
 from sample_models import rows_of
@@ -179,22 +180,24 @@ class OwnedDesk:
 @contextmanager
 def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     """Start a service on a migrated database, in a folder of its own."""
-    settings = load_settings(KEYED, database=database, models=home / "models", **SETTINGS)
-    data = Owned(engine_of(settings), home / "models", settings)
-    first, other = data.add(400, 0), data.add(400, 1)
-    data.decide(square(REFERENCE, 2)[0], data.live)
-    data.decide(square(N_LATER, 3, corner=CORNER, changed=True)[0], data.live)
-    data.settle(truth_of)
-    plan, rows = data.write_plan(home)
-    common = ["--models", str(home / "models"), "--database", database]
-    assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
-    sign_in = SignIn("square")
-    process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings(), is_warm=True)
-    running = Running(process.wait_ready(), database)
-    owner, second = (sign_in.person(process, name, "owner:square") for name in ("ann", "ben"))
-    yield OwnedDesk(running, data, first, other, owner, second, sign_in, home, common, plan, rows)
-    owner.close()
-    second.close()
-    sign_in.close()
-    data.engine.dispose()
-    running.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])  # for commands that a test runs
+        settings = load_settings(KEYED, database=database, models=home / "models", **SETTINGS)
+        data = Owned(engine_of(settings), home / "models", settings)
+        first, other = data.add(400, 0), data.add(400, 1)
+        data.decide(square(REFERENCE, 2)[0], data.live)
+        data.decide(square(N_LATER, 3, corner=CORNER, changed=True)[0], data.live)
+        data.settle(truth_of)
+        plan, rows = data.write_plan(home)
+        common = ["--models", str(home / "models"), "--database", database]
+        assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
+        sign_in = SignIn("square")
+        process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings(), is_warm=True)
+        running = Running(process.wait_ready(), database)
+        owner, second = (sign_in.person(process, name, "owner:square") for name in ("ann", "ben"))
+        yield OwnedDesk(running, data, first, other, owner, second, sign_in, home, common, plan, rows)
+        owner.close()
+        second.close()
+        sign_in.close()
+        data.engine.dispose()
+        running.close()

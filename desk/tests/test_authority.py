@@ -9,22 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx2 as httpx
 import pytest
-from conftest import Running
 from reviewing_browser import Page, Reviewer
 from sample_models import model
-from servers import DeskProcess
-from signing_in import SignIn
 from sqlalchemy import func, select, update
+from staffed import UNDO_SECONDS, Staffed, staffed_desk
 
 from sepc_desk import authority
 from sepc_desk.authority import Action, Identity, Thing, Which, may
 from sepc_desk.keys import create_key
+from sepc_desk.owning.changes import ChangeKind, begin
 from sepc_desk.schema import answers, cases, entries, keys, readings
 from sepc_desk.settings import ROLES
 
-UNDO_SECONDS = 2
 # What each role gives, written down a second time: the first letter stands for all, own, shown, others.
 GIVEN = """
 DECIDE         program a, owner a
@@ -121,55 +118,10 @@ def test_the_documentation_has_the_table() -> None:
     assert authority.described() in page.read_text(), "write into it what authority.described() gives"
 
 
-class Staffed(Running):
-    """A service on PostgreSQL that people sign in to, with decisions of two models; half of the cases are blind."""
-
-    def __init__(self, process: DeskProcess, database: str, sign_in: SignIn) -> None:
-        super().__init__(process, database)
-        self.sign_in = sign_in
-        self.open: list[httpx.Client] = []
-
-    def person(self, name: str, *groups: str) -> httpx.Client:
-        self.open.append(self.sign_in.person(self.process, name, *groups))
-        return self.open[-1]
-
-    def one(self, statement: Any) -> Any:
-        with self.engine.connect() as connection:
-            return connection.execute(statement).first()
-
-    def decide(self, name: str = "loans", n: int = 1) -> list[str]:
-        made = self.client.post("/decide", json={"model": name, "rows": model(name)[1][:n]}).json()
-        return [one["id"] for one in made["decisions"]]
-
-    def blind(self, name: str = "loans", is_blind: bool = True) -> Any:
-        """A case that waits, and whether its label is hidden."""
-        own = (cases.c.model == name, cases.c.is_blind.is_(is_blind), cases.c.state == "open")
-        return self.one(select(cases).where(*own).limit(1))
-
-
 @pytest.fixture(scope="module")
 def staffed(new_database, model_folder: Path) -> Iterator[Staffed]:
-    sign_in, database = SignIn("loans", "wdbc"), new_database("postgresql")
-    settings = {
-        "review_seconds": 0.2,
-        "blind_share": 0.5,
-        "second_share": 0.5,
-        "planted_share": 0,
-        "certificate_share": 0,
-    }
-    process = DeskProcess(database, model_folder, undo_seconds=UNDO_SECONDS, **settings, **sign_in.settings())
-    own = Staffed(process.wait_ready(), database, sign_in)
-    for name in ("loans", "wdbc"):
-        own.decide(name, 250)
-    until = time.monotonic() + 60
-    while own.blind("wdbc") is None or own.blind() is None:
-        assert time.monotonic() < until
-        time.sleep(0.2)
-    yield own
-    for client in own.open:
-        client.close()
-    own.close()
-    sign_in.close()
+    with staffed_desk(new_database("postgresql"), model_folder) as own:
+        yield own
 
 
 def taken(page: Page) -> int:
@@ -302,3 +254,92 @@ def test_programs_neither_review_nor_own(staffed: Staffed) -> None:
             assert time.monotonic() < until
             time.sleep(0.2)
         person.close()
+
+
+def staff(*, pairs: bool) -> list[tuple[str, ...]]:
+    """Every role for one model, for another and for all; and every pair of roles, for one model and across models."""
+    groups = [(role if scope == "*" else f"{role}:{scope}",) for role in ROLES for scope in MODELS]
+    for one, other in itertools.combinations(ROLES, 2) if pairs else ():
+        groups += [(f"{one}:loans", f"{other}:{scope}") for scope in ("loans", "wdbc")]
+        groups += [(one, f"{other}:loans"), (f"{one}:wdbc", other)]
+    return groups
+
+
+def wrong_answers(staffed: Staffed, groups: tuple[str, ...], made: dict[str, Any]) -> list[Any]:
+    """What a person with these roles is shown or refused, other than the table says."""
+    client = staffed.person("someone", *groups)
+    grants = frozenset((role, scope or "*") for role, _, scope in (one.partition(":") for one in groups))
+    person = Identity("person:someone", grants, is_session=True)
+    wrong: list[Any] = []
+
+    def expect(action: Action, thing: Thing, done: tuple[int, ...], refused: int, method: str, path: str, **more: Any):
+        got = client.request(method, path, follow_redirects=False, **more)
+        allowed = may(person, action, thing)
+        if got.status_code not in (done if allowed else (refused,)):
+            wrong.append((groups, method, path, allowed, got.status_code))
+        return got
+
+    never = client.get(f"/decisions/{'0' * 32}")
+    for name in ("loans", "wdbc", "gone"):
+        exists = name != "gone"
+        thing, ok = Thing(name), (200,) if exists else (404,)
+        row = {"model": name, "rows": model(name)[1][:1] if exists else [{}]}
+        expect(Action.DECIDE, thing, ok, 403, "POST", "/decide", json=row)
+        expect(Action.LIST_DECISIONS, thing, ok, 403, "GET", f"/decisions?model={name}&day=2026-01-01")
+        expect(Action.SEE_MODEL, thing, ok, 403, "GET", f"/models/{name}")
+        if any(may(person, Action.AUDIT, Thing(one)) for one in ("loans", "wdbc")):
+            expect(Action.AUDIT, thing, ok, 403, "GET", f"/audit/log?model={name}&day=2026-01-01")
+        expect(Action.TAKE, thing, (303,) if exists else (404,), 403, "POST", f"/review/{name}/next")
+        nothing = {"data": {"version": "0" * 64}}
+        for action, path in (
+            (Action.ROLL_BACK, "roll-back"),
+            (Action.CHANGE, "challenger"),
+            (Action.CHANGE, "compare"),
+        ):
+            expect(action, thing, (422,) if exists else (404,), 403, "POST", f"/models/{name}/{path}", **nothing)
+        if exists:
+            for kind in ("shown", "hidden", "erased"):
+                own = Thing(name, frozenset({"key:other"}), is_hidden=kind == "hidden")
+                case = made[f"{kind} {name}"]
+                got = expect(Action.SEE_DECISION, own, (200,), 404, "GET", f"/decisions/{case}")
+                if got.status_code == 404 and got.json() != never.json():
+                    wrong.append((groups, kind, "the answer tells that it exists"))
+                if not may(person, Action.SEE_DECISION, own):
+                    expect(Action.SEE_DECISION, own, (), 404, "DELETE", f"/decisions/{case}")
+            expect(Action.SEE_MODEL, thing, (200,), 404, "GET", f"/changes/{made[f'change {name}']}")
+            sees = may(person, Action.SEE_MODEL, thing)
+            expect(
+                Action.CHANGE, thing, (409,), 403 if sees else 404, "POST", f"/changes/{made[f'change {name}']}/agree"
+            )
+            expect(Action.ANSWER, thing, (), 404, "GET", f"/cases/{made[f'reading {name}']}")
+    expect(Action.SEE_METRICS, Thing("*"), (200,), 403, "GET", "/metrics")
+    for path in ("/head", "/openapi.json", "/me", "/preferences"):
+        if client.get(path).status_code != 200:
+            wrong.append((groups, path))
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def made(staffed: Staffed) -> dict[str, Any]:
+    """Decisions in every state, a reading of someone else, and a change, of both models."""
+    found: dict[str, Any] = {}
+    for name in ("loans", "wdbc"):
+        found[f"hidden {name}"] = staffed.blind(name).id
+        found[f"shown {name}"] = staffed.blind(name, is_blind=False).id
+        reader = Reviewer(staffed.person("another", f"reviewer:{name}"), name)
+        found[f"reading {name}"] = taken(reader.take())
+        own = (cases.c.model == name, cases.c.is_blind.is_(False), cases.c.state == "open")
+        found[f"erased {name}"] = staffed.one(select(cases.c.id).where(*own).order_by(cases.c.id.desc()).limit(1)).id
+        for person in ("olga", "otto"):
+            staffed.person(person, "owner").delete(f"/decisions/{found[f'erased {name}']}")
+        found[f"change {name}"] = begin(staffed.engine, name, ChangeKind.AUDIT, "0" * 64, "person:olga")
+    return found
+
+
+def test_a_service_keeps_to_the_table(staffed: Staffed, made: dict[str, Any]) -> None:
+    assert [one for groups in staff(pairs=False) for one in wrong_answers(staffed, groups, made)] == []
+
+
+@pytest.mark.slow
+def test_a_service_keeps_to_the_table_for_every_pair_of_roles(staffed: Staffed, made: dict[str, Any]) -> None:
+    assert [one for groups in staff(pairs=True) for one in wrong_answers(staffed, groups, made)] == []

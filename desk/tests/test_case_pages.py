@@ -43,8 +43,9 @@ def reviewed(new_database, model_folder: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def reviewer(reviewed: Running) -> Iterator[Reviewer]:
-    key = create_key(reviewed.engine, "a reviewer", ["loans"], "reviewer")
+def reviewer(reviewed: Running, request: pytest.FixtureRequest) -> Iterator[Reviewer]:
+    """Someone else for each test."""
+    key = create_key(reviewed.engine, request.node.name, ["loans"], "reviewer")
     with reviewed.process.client(key) as client:
         yield Reviewer(client)
 

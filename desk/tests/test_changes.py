@@ -12,7 +12,7 @@ import pytest
 import sepc
 from conftest import Running
 from sample_models import loans, model, save_models
-from servers import DeskProcess
+from servers import KEYED, DeskProcess
 from signing_in import SignIn
 from sqlalchemy import delete, func, insert, select, update
 
@@ -129,7 +129,10 @@ def test_a_change_that_the_log_does_not_have_does_not_go_live(owning: Owning) ->
         connection.execute(delete(entries).where(entries.c.id == "f"))
 
 
-def test_an_emergency_takes_a_reason_and_is_told(owning: Owning, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_emergency_takes_a_reason_and_is_told(
+    owning: Owning, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])
     live, new = owning.live, owning.versions[2]
     common = ["--database", owning.database, "--models", str(owning.folder)]
     assert main(["models", "live", "loans", new[:12], *common]) == 2
@@ -140,6 +143,7 @@ def test_an_emergency_takes_a_reason_and_is_told(owning: Owning, capsys: pytest.
     while owning.live != new:
         assert time.monotonic() < until
         time.sleep(0.2)
+    assert "live in an emergency" in owning.process.log.read_text()
     page = owning.ann.get("/models/loans").text
     assert "Emergency, agreed by nobody" in page
     with owning.engine.connect() as connection:

@@ -24,6 +24,7 @@ from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
+from sepc_desk.owning.changes import judged_as
 from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
@@ -201,11 +202,11 @@ class Walk:
         add, execute = self.verdict.add, connection.execute
         if execute(select(func.count() - func.count(distinct(entries.c.id)))).scalar():
             add("Several entries have the same id, so some of them are copies.")
-        for key in execute(select(keys)):
-            if told(dict(key._mapping)) not in self.events[CREATED]:
-                add(f"The log does not say that the key {key.id} was created as it is.")
-            if key.id in self.events[REVOKED] and key.revoked_at is None:
-                add(f"The key {key.id} was revoked, and is not any more.")
+        for key in execute(select(keys)).mappings():
+            if told(dict(key)) not in self.events[CREATED]:
+                add(f"The log does not say that the key {key['id']} was created as it is.")
+            if key["id"] in self.events[REVOKED] and key["revoked_at"] is None:
+                add(f"The key {key['id']} was revoked, and is not any more.")
         final = select(answers, cases.c.model).join(cases, cases.c.id == answers.c.case_id)
         final = final.where(answers.c.final_at.is_not(None), cases.c.purpose != Purpose.PLANTED)
         for own in execute(final):
@@ -219,10 +220,13 @@ class Walk:
             if own.label not in self.labels[own.id]:
                 add(f"The case {own.id} has a label that no answer in the log has given.")
         for own in execute(select(changes)):
-            said_of = self.changes[f"change:{own.id}:{own.old_digest}:{own.new_digest}"]
-            for who, when in (("proposed_by", "proposed"), ("decided_by", "decided")):
+            about = f"change:{own.id}:{own.old_digest}:{own.new_digest}"
+            for who, when, more in (
+                ("proposed_by", "proposed", judged_as(own.judgement or "")),
+                ("decided_by", "decided", ""),
+            ):
                 person = getattr(own, who)
-                if person is not None and person not in {caller for caller, _ in said_of}:
+                if person is not None and person not in {caller for caller, _ in self.changes[about + more]}:
                     add(f"The log does not say that {person} {when} the change {own.id}.")
 
     def _finish(self) -> None:

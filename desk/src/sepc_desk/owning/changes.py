@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, RowMapping, Select, func, insert, literal_column, select, update
+from sqlalchemy import Connection, Engine, Row, RowMapping, Select, func, insert, literal_column, select, update
 
 from sepc_desk.authority import Action, Identity, Thing, require
 from sepc_desk.chain import append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry, new_id
-from sepc_desk.errors import ModelFolderError, RequestError
+from sepc_desk.errors import LogChangedError, RequestError
 from sepc_desk.models import Model, ModelFolder
 from sepc_desk.reading import is_authentic
 from sepc_desk.reviewing.transactions import now, writing
@@ -146,9 +146,13 @@ def live_digest(connection: Connection, folder: ModelFolder, model: str) -> str:
     found = connection.execute(_lived(model, entries).order_by(entries.c.place.desc()).limit(1)).first()
     if found is None:
         return folder.first_digest(model)
-    if not is_authentic(connection, found):
-        raise ModelFolderError(f"The log's entry about the live version of {model} is forged; run `sepc-desk verify`.")
+    _require_authentic(connection, found)
     return str(found.about.rpartition(":")[2])
+
+
+def _require_authentic(connection: Connection, found: Row[Any]) -> None:
+    if not is_authentic(connection, found):
+        raise LogChangedError(f"Place {found.place}, about a version of {found.model}, was not written by the desk.")
 
 
 def newest_change(connection: Connection) -> int | None:
@@ -161,6 +165,9 @@ def load_live(engine: Engine, folder: ModelFolder, name: str) -> Model:
     _begin_to_live(engine, folder, name)
     with engine.connect() as connection:
         digest = live_digest(connection, folder, name)
+        by = connection.execute(_lived(name, entries.c.cause).order_by(entries.c.place.desc()).limit(1)).scalar()
+    if by == LiveBy.EMERGENCY:
+        log.error("live in an emergency", extra={"models": [name], "digest": digest})
     return folder.load(name, digest)
 
 
@@ -181,10 +188,10 @@ def former_versions(connection: Connection, model: str) -> list[str]:
 
     These are the versions on which the live one builds, without those that were rolled back, or that nobody agreed to.
     """
-    steps = connection.execute(_lived(model, entries.c.about, entries.c.cause).order_by(entries.c.place)).all()
     built: list[tuple[str, str]] = []
-    for about, cause in steps:
-        new = about.rpartition(":")[2]
+    for step in connection.execute(_lived(model, entries).order_by(entries.c.place)):
+        _require_authentic(connection, step)
+        new, cause = step.about.rpartition(":")[2], step.cause
         if cause == LiveBy.ROLL_BACK:
             while built and built[-1][0] != new:
                 built.pop()
@@ -213,10 +220,11 @@ def propose(engine: Engine, own: str, caller: str, judgement: dict[str, Any]) ->
     with writing(engine) as connection:
         lock_chain(connection)
         values = {"state": ChangeState.PROPOSED, "judgement": text}
-        _step(connection, own, caller, "proposed", ChangeState.DRAFT, "proposed", values, _digest(text))
+        _step(connection, own, caller, "proposed", ChangeState.DRAFT, "proposed", values, judged_as(text))
 
 
-def _digest(judgement: str) -> str:
+def judged_as(judgement: str) -> str:
+    """What the entry of a proposal says of its judgement."""
     return f":{hashlib.sha256(judgement.encode()).hexdigest()}"
 
 
@@ -253,7 +261,7 @@ def agree(engine: Engine, folder: ModelFolder, own: str, person: Identity) -> No
 def _require_proposal(connection: Connection, found: Change) -> None:
     """Raise unless the log has the proposal as the table has it, with its judgement."""
     text = connection.execute(select(changes.c.judgement).where(changes.c.id == found.id)).scalar_one()
-    said = {"caller": found.proposed_by, "cause": "proposed", "about": _about(found) + _digest(text)}
+    said = {"caller": found.proposed_by, "cause": "proposed", "about": _about(found) + judged_as(text)}
     own = select(entries).where(IS_CHANGE, *(entries.c[name] == value for name, value in said.items()))
     if not any(is_authentic(connection, one) for one in connection.execute(own)):
         raise RequestError(409, "not_in_log", "The log has no such proposal, so this change cannot go live.")
@@ -280,7 +288,6 @@ def go_live_in_emergency(engine: Engine, folder: ModelFolder, model: str, to: st
         own = _begun(connection, model, ChangeKind.EMERGENCY, live, caller, to, error=reason)
         found = _known(connection, own)
         _go_live(connection, folder, found, caller, LiveBy.EMERGENCY, ChangeState.WORKING, {"reason": reason})
-    log.error("emergency", extra={"models": [model], "digest": to, "error": reason})
     return live
 
 

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Scope
 
-from sepc_desk.errors import RequestError
+from sepc_desk.errors import LogChangedError, RequestError
 from sepc_desk.service.desk import answer
 
 CODES = {404: "no_such_path", 405: "no_such_method"}
@@ -44,10 +44,15 @@ def of_database(error: SQLAlchemyError) -> RequestError:
     return RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
 
 
+def _log_changed(scope: Scope, error: LogChangedError) -> Response:
+    return refused(scope, RequestError(503, "log_changed", f"{error} Nothing is changed before it is verified."))
+
+
 RESPONSES: dict[type[Exception], Callable[[Scope, Any], Response]] = {
     RequestError: refused,
     HTTPException: _no_route,
     SQLAlchemyError: _no_database,
+    LogChangedError: _log_changed,
 }
 
 
