@@ -202,11 +202,11 @@ class Walk:
         add, execute = self.verdict.add, connection.execute
         if execute(select(func.count() - func.count(distinct(entries.c.id)))).scalar():
             add("Several entries have the same id, so some of them are copies.")
-        for key in execute(select(keys)):
-            if told(dict(key._mapping)) not in self.events[CREATED]:
-                add(f"The log does not say that the key {key.id} was created as it is.")
-            if key.id in self.events[REVOKED] and key.revoked_at is None:
-                add(f"The key {key.id} was revoked, and is not any more.")
+        for key in execute(select(keys)).mappings():
+            if told(dict(key)) not in self.events[CREATED]:
+                add(f"The log does not say that the key {key['id']} was created as it is.")
+            if key["id"] in self.events[REVOKED] and key["revoked_at"] is None:
+                add(f"The key {key['id']} was revoked, and is not any more.")
         final = select(answers, cases.c.model).join(cases, cases.c.id == answers.c.case_id)
         final = final.where(answers.c.final_at.is_not(None), cases.c.purpose != Purpose.PLANTED)
         for own in execute(final):

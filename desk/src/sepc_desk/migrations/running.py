@@ -34,7 +34,7 @@ def allow(engine: Engine, role: str) -> None:
     """Let a role of PostgreSQL do what the service does, and no more: it may only append to the log."""
     with engine.begin() as connection:
         own = engine.dialect.identifier_preparer.quote(role)
-        if not connection.execute(text("SELECT FROM pg_roles WHERE rolname = :role"), {"role": role}).first():
+        if not connection.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": role}).first():
             raise SettingError(f"There is no role {role} in PostgreSQL; create it with CREATE ROLE ... LOGIN.")
         written = ", ".join(name for name in metadata.tables if name not in READ)
         for grant in (
