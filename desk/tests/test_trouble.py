@@ -111,8 +111,6 @@ def test_a_database_that_hangs_lets_nobody_in(model_folder: Path) -> None:
 def test_a_full_disk_is_not_ready(own: Running) -> None:
     """As a limit on the size of files, since filling a disk takes the rights to mount one."""
     assert own.client.post("/decide", json=BODY).status_code == 200
-    files = [Path(own.database.removeprefix("sqlite:///") + end) for end in ("", "-wal")]
-    assert all(file.stat().st_mode & 0o077 == 0 for file in files)
     pid = own.process.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
     try:
@@ -123,6 +121,15 @@ def test_a_full_disk_is_not_ready(own: Running) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
     wait_until(lambda: health(own)["ready"])
     assert own.client.post("/decide", json=BODY).status_code == 200
+
+
+def test_nobody_else_may_read_a_file_of_sqlite(tmp_path: Path) -> None:
+    engine = engine_of(load_settings(KEYED, database=f"sqlite:///{tmp_path / 'desk.db'}"))
+    migrate(engine)
+    files = list(tmp_path.iterdir())
+    assert {file.name for file in files} == {"desk.db", "desk.db-wal", "desk.db-shm"}
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+    engine.dispose()
 
 
 def test_a_clock_that_differs_by_400_days_is_told(model_folder: Path, cluster: Cluster) -> None:
@@ -155,6 +162,7 @@ def test_a_forged_entry_is_noticed_by_the_service_itself(own: Running) -> None:
 
 def test_a_refusal_names_caller_address_and_rule(own: Running) -> None:
     assert own.auditor.post("/decide", json=BODY).status_code == 403
+    wait_until(lambda: '"not_allowed"' in own.process.log.read_text())
     lines = [json.loads(line) for line in own.process.log.read_text().splitlines() if '"not_allowed"' in line]
     assert (lines[0]["address"], lines[0]["rule"], lines[0]["status"]) == ("127.0.0.1", "not_allowed", 403)
     assert lines[0]["caller"] == "person:auditor"
@@ -193,7 +201,9 @@ def test_every_character_is_answered_and_leaves_the_log_whole(running: Running, 
         found.append(running.nobody.post("/decide", content=body, headers=headers))
     found.append(running.nobody.post("/preferences", content=b"language=" + escaped.encode(), headers=headers))
     if text.isascii() and len(text) < 100 and text not in "\0":
-        found.append(running.nobody.get("/head", headers={"Authorization": f"Bearer {text}"}))
+        answer = running.nobody.get("/head", headers={"Authorization": f"Bearer {text}"})
+        # The parser of HTTP refuses some of these before there is a request.
+        found += [] if answer.text == "Invalid HTTP request received." else [answer]
     assert all(one.status_code < 500 for one in found), [one.status_code for one in found]
     assert all("content-security-policy" in one.headers for one in found)
     decided = running.client.post("/decide", json=BODY).json()["decisions"][0]

@@ -256,6 +256,7 @@ def test_heads_go_to_the_witness_and_tell_when_the_log_was_changed(engine: Engin
         return [head.place for head in read_heads(file.read_text().splitlines())]
 
     assert places() == []
+    keep_context(engine, digest_of_context(CONTEXT), CONTEXT)
     chain = Chain(engine)
     chain.append(decided(4))
     assert places() == [4]

@@ -7,6 +7,7 @@ import hmac
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,6 +22,8 @@ from sepc_desk.service.limits import Rates
 REFRESH_SECONDS = 1.0
 # Keys that were read longer ago than this let nobody in, since one of them may have been revoked.
 FRESH_SECONDS = 5.0
+# How long a request waits for keys to be read again.
+READ_SECONDS = 2.0
 LONGEST_KEY = 200
 # Wrong keys of all addresses together, as many times those of one.
 MANY = 5
@@ -92,12 +95,19 @@ class Gate:
         `token` is the session's token where a form sends it in a field instead of a header.
         """
         if not self.ring.is_fresh():
-            raise _not_read()
+            await self._read_again()
         identity = await self._identity(request, token)
         request.scope["caller"] = identity.caller
         if not self.rates.allows(identity.caller):
             raise RequestError(429, "too_many", "You send too many requests; try again later.", retry_after=1)
         return identity
+
+    async def _read_again(self) -> None:
+        """Read keys that are too old, as after a time in which this process got no turn; raise if that fails."""
+        with suppress(SQLAlchemyError, TimeoutError):
+            await asyncio.wait_for(self.ring.refresh(since=time.monotonic()), READ_SECONDS)
+        if not self.ring.is_fresh():
+            raise _not_read()
 
     async def _identity(self, request: Request, token: str | None) -> Identity:
         secret = _key_in(request)
