@@ -62,8 +62,8 @@ class Desk:
         self.metrics = Metrics()
         self.buffers = Buffers(settings.max_buffered_bytes)
         self.models: dict[str, Model] = {}
-        # Why the newest version of a model is not loaded, by its name.
-        self.not_loaded: dict[str, str] = {}
+        # Models whose newest version could not be loaded.
+        self.not_loaded: list[str] = []
         self._stamp: Any = None
         self._load()
         # Recourse takes seconds; one search at a time leaves the rest of the process to decisions.
@@ -88,14 +88,14 @@ class Desk:
         """Load each model on its own: one that cannot be loaded stays as it was, and the others go on."""
         stamp = self._now()
         models: dict[str, Model] = {}
-        failed: dict[str, str] = {}
+        failed: list[str] = []
         for name in self.folder.names():
             try:
                 models[name] = load_live(self.engine, self.folder, name)
                 keep_context(self.engine, *models[name].context)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with the files of one model
-                failed[name] = f"{type(error).__name__}: {error}"
-                log.exception("model not loaded", extra={"models": [name]})
+                failed.append(name)
+                log.error("model not loaded", extra={"models": [name], "error": f"{type(error).__name__}: {error}"})
                 models |= {name: self.models[name]} if name in self.models else {}
         self.models, self.not_loaded = models, failed
         self._stamp = None if failed else stamp
@@ -197,7 +197,7 @@ class Desk:
         if self.grouper.failed_at is not None and time.monotonic() - self.grouper.failed_at < LATE_SECONDS:
             database = "unreachable"
         late += [name for name, at in self.done.items() if time.monotonic() - at > LATE_SECONDS]
-        late += [f"model {name}" for name in sorted(self.not_loaded)]
+        late += [f"model {name}" for name in self.not_loaded]
         return {
             "database": database,
             "models": "ok" if self.models else "none loaded",
