@@ -221,6 +221,7 @@ def test_many_exports_keep_nobody_waiting(running: Running) -> None:
         while not all(one.done() for one in asked):
             assert running.owner.get("/oversight").status_code == 200
             n_pages += 1
+            time.sleep(0.2)
         files = [one.result() for one in asked]
     assert {one.status_code for one in files} == {200}
     assert n_pages > 1
