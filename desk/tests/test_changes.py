@@ -69,6 +69,8 @@ def owning(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     process = DeskProcess(database, folder, review_seconds=0, **sign_in.settings())
     own = Owning(process.wait_ready(), database, sign_in, folder, versions)
     yield own
+    for client in (own.ann, own.ben):
+        client.close()
     own.close()
     sign_in.close()
 
