@@ -189,8 +189,12 @@ class DeskProcess:
 
     def others(self) -> list[int]:
         """Its other processes: the one that keeps reviews up to date, and a supervisor if there is one."""
-        found = subprocess.run(["pgrep", "-g", str(self.process.pid)], text=True, capture_output=True).stdout.split()
-        return [own for own in map(int, found) if own not in self.workers()]
+        found = subprocess.run(
+            ["pgrep", "-a", "-g", str(self.process.pid)], text=True, capture_output=True
+        ).stdout.splitlines()
+        # Python has a process of its own that removes the semaphores of others.
+        ids = [int(own.split()[0]) for own in found if "resource_tracker" not in own]
+        return [own for own in ids if own not in self.workers()]
 
     def n_started(self) -> int:
         """How many times one of its processes has begun to serve, by its log."""
