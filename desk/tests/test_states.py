@@ -209,7 +209,7 @@ def explore(people: People, n_steps: int) -> None:
 
 
 def test_what_always_holds(people: People) -> None:
-    explore(people, int(os.environ.get("DESK_STEPS", "1000")))
+    explore(people, int(os.environ.get("DESK_STEPS", "200")))
 
 
 @pytest.mark.slow
