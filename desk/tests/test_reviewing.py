@@ -343,7 +343,7 @@ def test_planted_cases_stay_out_of_log_certificate_and_queue(desk: Desk) -> None
     desk.later(1000)
     assert desk.count(readings, readings.c.id == lost.id, readings.c.state == "withdrawn") == 1
     assert desk.count(cases) == entered + 4
-    assert desk.count(entries) == logged
+    assert desk.count(entries) == logged + 1, "only that cases were planted"
     _answer_all(desk, lambda case: orjson.loads(case.model_label))
     desk.later(61)
     with desk.engine.connect() as connection:
