@@ -150,6 +150,7 @@ def test_a_clock_that_differs_by_400_days_is_told(model_folder: Path, cluster: C
     own.close()
 
 
+@pytest.mark.slow  # the service checks the whole log every 30 seconds
 def test_a_forged_entry_is_noticed_by_the_service_itself(own: Running) -> None:
     own.client.post("/decide", json=BODY).raise_for_status()
     with own.engine.connect().execution_options(writes=True) as connection, connection.begin():
