@@ -108,6 +108,14 @@ def test_a_database_that_hangs_lets_nobody_in(model_folder: Path) -> None:
         cluster.remove()
 
 
+def test_a_service_that_got_no_turn_reads_keys_again_before_it_refuses_anyone(own: Running) -> None:
+    pid = own.process.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(SECONDS + 0.5)
+    os.kill(pid, signal.SIGCONT)
+    assert own.client.get("/head").status_code == 200
+
+
 def test_a_full_disk_is_not_ready(own: Running) -> None:
     """As a limit on the size of files, since filling a disk takes the rights to mount one."""
     assert own.client.post("/decide", json=BODY).status_code == 200
