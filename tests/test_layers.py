@@ -14,7 +14,7 @@ import sepc
 SOURCE = Path(sepc.__file__).parent
 
 # A longer file has more than one subject.
-MOST_LINES = 400
+MOST_LINES = 600
 
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [

@@ -100,7 +100,7 @@ def day_first(i: int) -> str:
 
 def zip_code(i: int) -> str:
     """One of four codes."""
-    return f"{71 + i % 4:04d}"
+    return f"{71 + i // 2 % 4:04d}"
 
 
 def odd_files() -> Iterator[OddFile]:

@@ -93,6 +93,7 @@ def test_the_same_model_ends_with_zero(place, capsys):
     assert ran.out.startswith("No decision changes on 700 rows")
 
 
+@pytest.mark.filterwarnings("ignore:Ignored")
 def test_models_that_read_other_columns_are_compared_row_by_row(place, capsys, tmp_path):
     table = square(600, 5).assign(code=np.arange(600) % 7)
     save(SEPClassifier().fit(table[["up", "left", "code"]], table["side"].to_numpy()), tmp_path / "wide.sepc")

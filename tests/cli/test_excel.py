@@ -49,8 +49,8 @@ def test_cells_of_every_kind(write_book):
         "whole": [1, 2],
         "fraction": [0.5, None],
         "truth": [True, False],
-        "day": [date(2024, 2, 3), date(2024, 2, 4)],
-        "moment": [datetime(2024, 2, 3, 4, 5), None],
+        "day": ["2024-02-03", "2024-02-04"],
+        "moment": ["2024-02-03 04:05:00", ""],
         "text": ['a "quoted", text', ""],
         "code": ["007", "008"],
     }

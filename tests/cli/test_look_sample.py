@@ -166,7 +166,7 @@ def test_rows_without_a_label_are_estimated_too(tmp_path, capsys):
     assert seen(capsys, path)[0]["rows"] == N
     first = run_here(capsys, "look", path, "--target", "t").out.splitlines()[0]
     assert " of about 3,000 rows; " in first
-    assert first.endswith(" rows of the sample left out")
+    assert first.endswith(" rows of the sample without a label left out")
 
 
 @pytest.mark.usefixtures("files_are_long")

@@ -39,7 +39,7 @@ def test_matrix_from_pairs_and_from_an_array():
     [
         (Costs(CREDIT, review=0), "cost of a review is 0; it must be a number above 0"),
         (Costs(CREDIT, review=np.nan), "cost of a review is nan"),
-        (Costs({**CREDIT, ("bad", "good"): -5}, 0.5), "A cost of an error is -5.0; costs must be"),
+        (Costs({**CREDIT, ("bad", "good"): -5}, 0.5), "The cost of 'good' instead of 'bad' is -5"),
         (Costs([[0, np.nan], [1, 0]], 0.5), "A cost of an error is nan"),
         (Costs([[0, 5, 1], [1, 0, 1]], 0.5), r"have shape \(2, 3\); the 2 classes 'bad' and 'good' need \(2, 2\)"),
         (Costs({("bad", "good"): 5}, 0.5), r"lack the pair \('good', 'bad'\)"),

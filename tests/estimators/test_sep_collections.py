@@ -135,6 +135,7 @@ def test_fit_rows_draws_the_same_sample(client, rows):
     assert fitted.model_.table.counts.sum() == N
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
     X, y = rows
     X = np.where(np.arange(N)[:, None] % 4, X[0], X)
@@ -325,7 +326,7 @@ def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitte
         fitted.predict(da.zeros((10, 2)))
     with pytest.raises(ValueError, match=r"There is no column 'depth', .* Did you mean 'deepth'\?"):
         fitted_on_names.decide(table.rename(columns={"depth": "deepth"}))
-    with pytest.raises(ValueError, match="was fitted to numbers, but column 'depth' now holds"):
+    with pytest.raises(ValueError, match="Column 'depth' held numbers in training, but now holds"):
         fitted_on_names.decide(table.assign(depth="red"))
     with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
         fitted.predict(da.zeros(10))

@@ -287,7 +287,7 @@ def test_checks_of_labels_read_no_row_again(tmp_path, monkeypatch):
     monkeypatch.setattr(on_parquet.ParquetSource, "_read", lambda *given: reads.append(given[1:]) or read(*given))
     SEPClassifier().fit(path, "target")
     n_reads = len(reads)
-    for check in ("refuse_numbers", "warn_of_misspellings"):
+    for check in ("refuse_numbers", "warn_of_labels"):
         monkeypatch.setattr(given_tables, check, lambda *_: None)
     SEPClassifier().fit(path, "target")
     assert len(reads) == 2 * n_reads

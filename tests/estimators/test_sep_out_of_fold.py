@@ -74,6 +74,7 @@ def test_they_are_as_good_as_those_of_a_cross_validation():
     assert (own.argmax(axis=1) == y).mean() > 0.95
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_no_model_has_seen_the_rows_it_speaks_of(monkeypatch):
     seen = []
     monkeypatch.setattr(

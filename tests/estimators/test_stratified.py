@@ -279,5 +279,5 @@ def test_explains_wrong_data():
         classifier.fit(X.to_numpy(), y)
     with pytest.raises(ValueError, match="requires y"):
         classifier.fit(X, None)
-    with pytest.raises(ValueError, match="0 rows"):
+    with pytest.raises(ValueError, match="X has no rows"):
         classifier.fit(X.head(0), y[:0])

@@ -290,7 +290,8 @@ def broken(kind, name, declaration):
             yield node, others if worse is None else {**others, name: worse}
         return
     others = {key: value for key, value in node.items() if key != name}
-    may_lack = isinstance(declaration, Parts) and declaration.may_lack
+    has_default = isinstance(declaration, Text) and hasattr(kind, name)
+    may_lack = has_default or (isinstance(declaration, Parts) and declaration.may_lack)
     if not (may_lack or (isinstance(declaration, Number) and declaration.or_infinite)):
         yield others, arrays
     for worse in (own for own in worse_values(declaration) if not (may_lack and own is None)):

@@ -193,7 +193,7 @@ LINES = {
     search_around: ((900, []), (900, ["BrokenPromiseWarning"])),
     no_promise: ((np.inf, []), (np.inf, ["NoPromiseWarning"])),
     column_left_out: ((NAMES, []), (N, [])),
-    rows_of_a_service: ((NAMES, []), (N, [])),
+    rows_of_a_service: ((NAMES, []), (N, ["LeftOutWarning"])),
     one_dict: (("TypeError: SEPClassifier was fitted to a table ", []), (1, [])),
     rows_by_date: (([], []), (["rows"], [])),
     missing_label: (

@@ -134,6 +134,7 @@ def fault(words: tuple[str, ...], as_json: bool, capsys: Any) -> str | None:
     return flaw(out) or flaw(err)
 
 
+@pytest.mark.quick_cases("weights*", "counts*")  # every kind of column, and every command with JSON and without
 @pytest.mark.parametrize("cell", CELLS, ids=[f"{model}, {n_classes} classes" for model, n_classes, _ in CELLS])
 def test_every_command_gives_an_answer_or_says_why_not(cell, tmp_path, capsys, monkeypatch):
     model, n_classes, columns = cell

@@ -126,6 +126,7 @@ def test_one_feature_of_tiny_numbers(tmp_path):
     assert_same(model, session_of(model, tmp_path), np.linspace(0.0, 4e-9, 500)[:, None])
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_labels_as_likely_as_others(n_classes, tmp_path):
     X = np.tile(np.random.default_rng(0).standard_normal((60, 2)), (n_classes, 1))

@@ -114,12 +114,12 @@ def test_columns_with_names_of_outputs_and_of_values_inside(tmp_path):
     assert_same(model, session, table[table[["label", "c1", ""]].notna().all(axis=1)])
 
 
-def test_an_empty_text_that_is_a_category_is_no_gap(tmp_path):
+def test_an_empty_text_is_a_gap(tmp_path):
     table, y = patients()
     table["ward"] = table["ward"].replace("north", "")
     model = SEPClassifier().fit(table, y)
     session = session_of(model, tmp_path)
-    assert [fact.get("gap") for fact in facts_of(session)] == [None, None, "<missing>", None, None]
+    assert [fact.get("gap") for fact in facts_of(session)] == [None, None, "", None, None]
     assert_same(model, session, complete(table))
 
 

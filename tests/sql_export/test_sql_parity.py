@@ -118,6 +118,7 @@ def test_one_class(engine, d):
     assert_same(engine, SEPClassifier().fit(X, np.zeros(60, dtype=int)), rows_around(X, 200))
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_labels_as_likely_as_others(engine, n_classes):
     X = np.tile(np.random.default_rng(0).standard_normal((60, 2)), (n_classes, 1))

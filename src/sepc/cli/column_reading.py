@@ -62,7 +62,7 @@ def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_
         The number of its first row, for messages.
     """
     if reading in (ColumnType.FOUND, ColumnType.WRITTEN):
-        reading = reading_of(column.type)
+        reading = ColumnType.DATE if name in source.dates else reading_of(column.type)
     if reading is ColumnType.NUMBER:
         return _numbers(source, name, column, first_row)
     if reading is ColumnType.DATE:

@@ -36,7 +36,6 @@ from sepc.cli import (
 )
 from sepc.cli.lost_interrupts import interrupts_come_again
 from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
-from sepc.plain_values import version_of
 
 COMMANDS: dict[str, Any] = {
     "look": look,
@@ -153,6 +152,8 @@ def _main(argv: Sequence[str] | None) -> int:
 
 def _run(top: Parser, options: argparse.Namespace) -> int:
     if options.version:
+        from sepc.plain_values import version_of
+
         sys.stdout.write(f"sepc {version_of('sepc')}\n")
         return 0
     if options.command is None:

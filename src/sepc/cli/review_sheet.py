@@ -71,17 +71,18 @@ def _filled(source: Source, queue: ReviewQueue, options: argparse.Namespace) -> 
         reader = RowReader(table, features, options.target, classes)
         with reader.batches(options) as batches:
             for batch in batches:
-                numbers += _whole(source, REVIEW, batch.columns[REVIEW])
-                rows += _whole(source, ROW, batch.columns[ROW])
+                cells = reader.arrays(batch)
+                numbers += _whole(source, REVIEW, cells[REVIEW])
+                rows += _whole(source, ROW, cells[ROW])
                 labels += reader.labels(batch).tolist()
     _check_known(source, options, labels, classes.tolist())
     return numbers, rows, labels
 
 
 def _whole(source: Source, name: str, column: Any) -> list[int]:
-    values = column.to_pylist()
+    values = column.tolist()
     for value in values:
-        if not isinstance(value, int | float) or value != value or value != int(value):
+        if value != value or value != int(value):
             raise InputError(f"{source.name}, column {name!r} holds {value!r}; leave it as sepc review wrote it.")
     return [int(value) for value in values]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 from sepc.cli.messages import InputError, say
 from sepc.cli.model_columns import Scorer, scorer_for
@@ -134,7 +134,6 @@ def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Name
 def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> Decider:
     """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
-    import pyarrow.compute as pc
 
     from sepc.cli.decision_files import arrow_columns, columns_of
     from sepc.columns.preparation import UNREAD
@@ -149,7 +148,8 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
         decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
-        columns = arrow_columns(columns_of(decisions) | {"accepted": accepted}, complete)
+        found = columns_of(decisions)
+        columns = arrow_columns(found | {"accepted": accepted}, complete)
         kept = {name: batch.columns[name] for name in rows.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
@@ -157,7 +157,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
             )
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
-        if "notes" in columns and (n_unread := pc.sum(pc.match_substring(columns["notes"], UNREAD)).as_py()):
+        if n_unread := sum(UNREAD in note for note in cast(Sequence[str], found.get("notes", ()))):
             counts["unread"] = n_unread
         if rows.target is not None:
             counts |= _compared(decisions.label, accepted, rows.labels(batch), complete)

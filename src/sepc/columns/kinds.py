@@ -182,8 +182,8 @@ def _may_be_thousands(numbers: FloatArray) -> bool:
     fractions = known[known != np.round(known)]
     if len(fractions) < FEWEST_FRACTIONS or fractions.min() < 1.0 or known.max() >= 1000.0:
         return False
-    is_whole = np.abs(1000.0 * fractions - np.round(1000.0 * fractions)) < 1e-6
-    has_three = np.abs(100.0 * fractions - np.round(100.0 * fractions)) > 1e-4
+    is_whole = np.abs(fractions - np.round(fractions, 3)) < 1e-9
+    has_three = np.abs(fractions - np.round(fractions, 2)) > 1e-6
     return bool(is_whole.all() and has_three.mean() >= THREE_DECIMALS)
 
 

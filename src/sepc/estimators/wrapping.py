@@ -19,12 +19,6 @@ class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
 
     estimator: Any
 
-    def take_features(self, fitted: Any) -> None:
-        """Copy the number and the names of features from a fitted classifier."""
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(fitted, name):
-                setattr(self, name, getattr(fitted, name))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
@@ -46,3 +40,10 @@ class LabelPreservingWrapper(Wrapper[D]):
 
     def _probabilities(self, X: Any) -> FloatArray:
         return np.asarray(self.estimator_.predict_proba(X))
+
+
+def take_features(wrapper: Any, fitted: Any) -> None:
+    """Copy the number and the names of features from a fitted classifier."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(wrapper, name, getattr(fitted, name))

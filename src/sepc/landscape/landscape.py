@@ -154,8 +154,10 @@ def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small.
+        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small. Nothing is
+        # tested, so copies do no harm.
         warnings.simplefilter("ignore", FlatSetWarning)
+        warnings.filterwarnings("ignore", ".*repeat an earlier one")
         classifier.set_params(force_features=names if is_named else None).fit(rows, sample.labels)
 
 

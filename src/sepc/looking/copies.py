@@ -72,7 +72,7 @@ def _hashed(values: NDArray[Any], salt: int) -> NDArray[np.uint64]:
         bits = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()], dtype=np.uint64)
     else:
         # All gaps are equal, and so are 0 and -0.
-        numbers = values if values.dtype.kind == "M" else np.where(np.isnan(values), np.nan, values + 0.0)
+        numbers = values if values.dtype.kind in "mM" else np.where(np.isnan(values), np.nan, values + 0.0)
         bits = numbers.view(np.uint64).copy()
     bits += np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -72,4 +72,6 @@ def _ends_with_sum(numbers: FloatArray) -> bool:
     others = numbers[:-1][~np.isnan(numbers[:-1])]
     if np.count_nonzero(others) < FEWEST_ADDED:
         return False
-    return bool(abs(others.sum() - numbers[-1]) <= TOLERANCE * np.abs(others).sum())
+    with np.errstate(over="ignore"):
+        total, size = others.sum(), np.abs(others).sum()
+    return bool(np.isfinite(size) and abs(total - numbers[-1]) <= TOLERANCE * size)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # The name of the export target in messages.
 TARGET = "ONNX"
 
+# The text that means a missing value; a blank cell is no category.
+GAP = ""
+
 # The domain of the operator that looks up text, and its version that matches the opset of the graph.
 TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
 
@@ -74,8 +77,8 @@ def inputs_of(preparation: Preparation, outputs: Collection[str]) -> tuple[Colum
             while name in taken:
                 name = f"in_{name}"
             taken.add(name)
-        gap = _gap_of(column.name, preparation.categories[column.name]) if column.kind is Kind.CATEGORY else None
-        inputs.append(ColumnInput(name, column.name, column.kind, gap, column.written))
+        is_text = column.kind is Kind.CATEGORY and are_texts(column.name, preparation.categories[column.name], TARGET)
+        inputs.append(ColumnInput(name, column.name, column.kind, GAP if is_text else None, column.written))
     return tuple(inputs)
 
 
@@ -135,14 +138,3 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
         tests.append(is_gap)
     tests.append(graph("Or", is_gap, graph("Not", is_gap)))
     return graph("ArgMax", graph.cast(_joined(graph, tests, 1), "INT32"), axis=1, keepdims=0)
-
-
-def _gap_of(name: str, categories: Categories) -> str | None:
-    """The text that means a missing value: empty, unless that is a category; None if categories are numbers."""
-    if not are_texts(name, categories, TARGET):
-        return None
-    texts = [str(value) for value in categories.values if value is not None]
-    gap = ""
-    while gap in texts:
-        gap = f"<{gap or 'missing'}>"
-    return gap

@@ -62,7 +62,7 @@ def export(model: SEPClassifier | SelectiveClassifier, path: str | os.PathLike[s
     An ONNX graph does not impute missing values, and cannot raise errors. For rows with NaN or infinity, `trust` and
     `probabilities` are NaN, `accepted` is false, `cause` is MISSING or, for infinity, UNSEEN, `region` is -1, and
     `label` is the most common label of training, which says nothing about the row. A missing category
-    is an empty string or, if that is a category of its own, the text that the metadata gives as the column's `gap`.
+    is an empty string.
 
     Examples
     --------

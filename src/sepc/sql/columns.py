@@ -110,7 +110,8 @@ def _code(query: Query, name: SQL, column: GivenColumn) -> SQL:
     """The position of a value among the categories; their number for one not seen in training."""
     values = () if column.categories is None else column.categories.values
     dialect, unseen = query.dialect, str(len(values))
-    tests = [(f"{name} IS NULL", str(values.index(None)) if None in values else unseen)]
+    is_gap = f"{name} IS NULL OR TRIM({name}) = ''" if column.is_text else f"{name} IS NULL"
+    tests = [(is_gap, str(values.index(None)) if None in values else unseen)]
     for code, value in enumerate(values):
         if value is not None:
             literal = dialect.text(str(value)) if column.is_text else dialect.number(float(value))

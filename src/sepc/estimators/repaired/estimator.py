@@ -19,7 +19,7 @@ from sepc.estimators.repaired.partition import HasRegions, partition_decisions, 
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.wrapping import Wrapper
+from sepc.estimators.wrapping import Wrapper, take_features
 from sepc.model.edits import Edit
 from sepc.model.provenance import Provenance
 
@@ -91,7 +91,7 @@ class RepairedClassifier(Editable, Wrapper[RepairedDecisions]):
         self.lost_promise_ = lost_promise
         self.provenance_: Provenance | None = provenance
         self.classes_, self.regions_ = fitted.classes_, partition_of(fitted).regions_
-        self.take_features(fitted)
+        take_features(self, fitted)
         return self
 
     @at_once

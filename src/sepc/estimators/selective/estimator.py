@@ -34,7 +34,7 @@ from sepc.estimators.selective.risk_control import Control, choose_threshold
 from sepc.estimators.selective.shift_check import check_shift
 from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
 from sepc.estimators.selective.validation import check_fit_arguments, check_promise, risks_of_labels
-from sepc.estimators.wrapping import LabelPreservingWrapper
+from sepc.estimators.wrapping import LabelPreservingWrapper, take_features
 from sepc.statistics.splits import random_parts
 from sepc.wording import check_number
 
@@ -225,7 +225,7 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             keys = None if keys is None else keys[calibration]
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
-        self.take_features(self.estimator_)
+        take_features(self, self.estimator_)
         self._calibrate(X, labels, decided, keys, X_target, random)
         warn_of_no_promise(self.controls_, self.summary())
         return self

@@ -12,6 +12,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.group_control import Groups
 from sepc.estimators.selective.made_for import MadeFor
 from sepc.estimators.selective.risk_control import Control
+from sepc.estimators.wrapping import take_features
 
 
 def selective_from(
@@ -48,7 +49,7 @@ def selective_from(
     selective.check_parameters()
     selective.estimator_, selective.made_for_ = selective.estimator, MadeFor(selective.estimator)
     selective.classes_ = np.asarray(fitted.classes_)
-    selective.take_features(fitted)
+    take_features(selective, fitted)
     selective.controls_, selective.groups_, selective.shift_ = dict(controls), groups, None
     selective.lost_promise_ = selective.errors_by_label_ = None
     selective.n_erased_ = 0

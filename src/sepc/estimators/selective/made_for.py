@@ -87,9 +87,9 @@ def _contents(value: Any, place: Place = (), within: tuple[int, ...] = ()) -> It
         return
     members: Mapping[Any, Any] = {}
     if isinstance(value, FittedAtOnce):
-        record = vars(value).get(RECORD, {})
+        record = vars(value).get(RECORD)
         yield (*place, RECORD), record
-        members = {name: part for name, part in record.items() if hasattr(part, "fit")}
+        members = {name: part for name, part in (record or {}).items() if hasattr(part, "fit")}
     elif hasattr(value, "fit") and not isinstance(value, type):
         members = {name: part for name, part in getattr(value, "__dict__", {}).items() if name not in HARMLESS}
     elif type(value) is dict and len(value) <= MOST_MEMBERS:

@@ -34,6 +34,7 @@ class LabelErrors:
     Attributes
     ----------
     label : label
+        The true label.
     n_accepted, n_errors : int
         Accepted calibration rows that truly have this label, and those of them that got another one.
     """
