@@ -147,7 +147,8 @@ def cells() -> list[Cell]:
         order = np.random.default_rng(i).permutation(len(COLUMNS))
         for part, n_classes in zip(np.array_split(order, 3), LABELS, strict=True):
             found.append(Cell(model, n_classes, tuple(COLUMNS[j] for j in part)))
-    return found
+    # The pair of kind and number of classes that is drawn for no model.
+    return [*found, Cell("weights", 2, (("number", False), ("category", True)))]
 
 
 def alone() -> list[Cell]:

@@ -12,7 +12,6 @@ from sepc.cli.dates import dates_of, naive
 from sepc.cli.messages import InputError
 from sepc.cli.source import Source, is_number
 from sepc.cli.tables import Batch, ColumnType, bad_cell_line, reading_of
-from sepc.columns.recognition import is_gap_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,6 +113,8 @@ def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
     >>> matched(np.array(["171", "A", None], dtype=object), ["0171", "A"]).tolist()
     ['0171', 'A', None]
     """
+    from sepc.columns.recognition import is_gap_text
+
     exact = {value for value in known if isinstance(value, str)}
     times = Counter(_meaning(value) for value in known)
     by_meaning = {_meaning(value): value for value in known if value is not None and times[_meaning(value)] == 1}
@@ -180,6 +181,7 @@ def _numbers_of_texts(source: Source, name: str, texts: Any, first_row: int) -> 
     import numpy as np
     import pyarrow as pa
 
+    from sepc.columns.recognition import is_gap_text
     from sepc.columns.written import Written
 
     if source.decimal != ",":

@@ -14,8 +14,6 @@ from sepc.cli.option_values import names_in
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import source_from
 from sepc.cli.tables import Batch, ColumnType, Table, check_names, is_gap, refuse_gaps
-from sepc.columns.recognition import is_gap_text
-from sepc.columns.written import Written
 from sepc.wording import shown
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
@@ -248,6 +246,9 @@ def _check_labels(rows: RowReader, y: Any) -> None:
 def _whole(table: Table, name: str, parts: list[Any], options: argparse.Namespace) -> Any:
     """A column from its parts; text is numbers if all of it is, and --decimal is given or its first cells are empty."""
     import numpy as np
+
+    from sepc.columns.recognition import is_gap_text
+    from sepc.columns.written import Written
 
     cells = np.concatenate(parts)
     is_open = options.decimal is not None or table.kind_of(name) is ColumnType.FOUND
