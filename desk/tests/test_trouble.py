@@ -219,6 +219,7 @@ def test_every_character_is_answered_and_leaves_the_log_whole(running: Running, 
     assert running.auditor.get(f"/decisions/{decided['id']}").json()["model"] == "loans"
 
 
+@pytest.mark.slow
 def test_many_exports_keep_nobody_waiting(running: Running) -> None:
     """Twelve at once: pages are answered meanwhile, and all files come, one after the other."""
     running.client.post("/decide", json={"model": "loans", "rows": [LOAN] * 200}).raise_for_status()
