@@ -84,7 +84,7 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
 
     told = {
         "read_columns": lambda *_: read(),
-        **dict.fromkeys(("refuse_numbers", "warn_of_misspellings"), lambda *_: None),
+        **dict.fromkeys(("refuse_numbers", "warn_of_labels"), lambda *_: None),
     }
 
     def without() -> None:
@@ -96,7 +96,7 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
     def steps() -> None:
         read_columns(X, (), ())
         given_tables.refuse_numbers(*given_tables.counted_labels(y))
-        given_tables.warn_of_misspellings(*given_tables.counted_labels(y))
+        given_tables.warn_of_labels(*given_tables.counted_labels(y))
 
     tasks = {"with": lambda: SEPClassifier().fit(X, y), "without": without, "steps": steps, "read": read}
     seconds = cpu_medians(tasks, rounds)

@@ -1,6 +1,7 @@
 """What is wrong in a dirty table is found, nothing else is, and a fit says what it should."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def drifting(table, y, rng):
 
 CODES = {"dose": 999.0, "pulse": -999.0, "age": 9999.0}
 # For each way to make a table dirty: what it does, and what is found, with a part of what is said of it.
-DIRTY = {
+DIRTY: dict[str, tuple[Any, Any]] = {
     "every row five times": (repeated, {"rows": "2,400 of 3,000 rows repeat"}),
     "copies with another label": (contradicted, {"rows": "80 rows have the same values as one with another label"}),
     "an id that repeats": (patients, {"case": "120 different values such as 1000, each in 5 rows"}),

@@ -133,9 +133,9 @@ def public_members(value: Any) -> Iterator[tuple[str, Any]]:
         own |= {"score"}
         own -= set(value.get_params(deep=False))
     for name in sorted(own - ELSEWHERE):
-        member = inspect.getattr_static(value, name, None)
+        member: Any = inspect.getattr_static(value, name, None)
         if not name.startswith("_") and not isinstance(member, classmethod | staticmethod | ModuleType):
-            yield name, member.func if isinstance(member, type) else member
+            yield name, getattr(member, "func", member) if isinstance(member, type) else member
 
 
 def functions(trial: Trial, model: Any) -> dict[str, Callable[[], Any]]:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_classification, make_moons
 
 from sepc import SelectiveClassifier, SEPClassifier, model_card, report
 from sepc.reporting.actions import N_LACKING, Known, actions_of
@@ -186,3 +186,15 @@ def test_what_matters_is_told_in_the_report_and_the_card(rows, classifier, made)
     counts = SEPClassifier(trust="counts").fit(rows[0].loc[::2, ["a", "b"]], rows[1][::2])
     assert report(counts, rows[0].loc[1::2, ["a", "b"]]).figures.importances == ()
     assert "Feature importance" not in model_card(counts)
+
+
+@pytest.mark.parametrize(("max_risk", "at"), [(0.3, None), (0.001, 1.0)], ids=["promise", "no promise"])
+def test_the_threshold_in_use_is_that_of_the_promise(max_risk, at):
+    X, y = make_classification(600, 4, n_informative=3, n_redundant=0, flip_y=0.2, weights=[0.9], random_state=0)
+    model = SelectiveClassifier(SEPClassifier(max_ellipsoids=2), max_risk=max_risk, random_state=0).fit(X[:400], y[:400])
+    told = report(model, X[400:], y[400:]).to_dict()
+    thresholds, now = told["thresholds"], told["thresholds"]["now"]
+    assert thresholds["at"][now] == pytest.approx(model.threshold_ if at is None else at)
+    assert thresholds["n_accepted"][now] == model.decide(X[400:]).accepted.sum()
+    assert (max_risk == 0.3) == ("by true label" in " ".join(told["promise"]))
+    assert not any("by true label" in row["why"] for row in told["wrong"])

@@ -59,8 +59,10 @@ class Categories:
 
     def codes_of(self, given: NDArray[Any]) -> IntArray:
         """The position of each value among the categories; their number for one not seen in training."""
-        unseen = len(self.values)
-        return np.array([self._codes.get(value, unseen) for value in map(category, given)], dtype=np.int64)
+        codes, unseen = self._codes, len(self.values)
+        # Most are text; calling `category` on each of these would dominate the run time.
+        values = (value if type(value) is str else category(value) for value in given)
+        return np.array([codes.get(value, unseen) for value in values], dtype=np.int64)
 
     @property
     def known(self) -> tuple[FloatArray, IntArray]:

@@ -158,14 +158,14 @@ class Preparation:
 
     def _assumptions(self, X: Any, rows: FloatArray) -> NDArray[Any]:
         """For each row, what was assumed of its cells, in words."""
-        notes: list[list[str]] = [[] for _ in rows]
+        notes: NDArray[Any] = np.full(len(rows), "", dtype=object)
         origins = [origin for origin, _ in self.features]
         by_name = {str(name): name for name in column_names(X)}
         for column in self.columns:
             if column.written is not None or column.kind is Kind.DATE:
                 for i, note in _assumed(column, X, by_name[column.name], rows[:, origins.index(column.name)]):
-                    notes[i].append(f"{visible(column.name)} {note}")
-        return np.array([" ".join(own) for own in notes], dtype=object)
+                    notes[i] += f"{' ' if notes[i] else ''}{visible(column.name)} {note}"
+        return notes
 
     def summary(self) -> str:
         """The types of the columns, in a line."""

@@ -16,6 +16,9 @@ class Record(dict[str, Any]):
     """What a fit learnt; never changed, only replaced, so whoever holds it has a whole model."""
 
 
+NOTHING = Record()
+
+
 class FittedAtOnce:
     """Base class of estimators: names that end in an underscore are read from the record of the last fit."""
 
@@ -24,15 +27,15 @@ class FittedAtOnce:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            record = self.__dict__.get("_fitted", NOTHING)
+            if name in record:
+                return record[name]
             # A property of the class that raised an AttributeError also ends here; it raises the same again.
             if not _is_fitted_name(name) or hasattr(type(self), name):
                 return object.__getattribute__(self, name)
-            if "_fitted" not in vars(self):
+            if record is NOTHING:
                 check_is_fitted(self)
-            try:
-                return self._fitted[name]
-            except KeyError:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if _is_fitted_name(name) and not hasattr(type(self), name):
@@ -47,19 +50,29 @@ class FittedAtOnce:
 
     def with_fitted(self, without: Iterable[str] = (), /, **attributes: Any) -> Self:
         """A copy of the fitted estimator with other fitted attributes, and without some."""
-        changed = as_fitted(self)
-        kept = {name: value for name, value in changed._fitted.items() if name not in without}
-        changed._fitted = Record(kept, **attributes)
+        changed, learnt = _unfitted(self), as_fitted(self)._fitted
+        changed._fitted = Record({name: learnt[name] for name in learnt if name not in without}, **attributes)
         return changed
 
 
 def as_fitted(estimator: F) -> F:
-    """The estimator as it is now, which no later fit changes; raises NotFittedError if it is not fitted."""
+    """The estimator as it is now, which no later fit changes; raises NotFittedError if it is not fitted.
+
+    It is only to be read: names that end in an underscore are attributes of its own, which are found sooner.
+    """
     now = object.__new__(type(estimator))
     vars(now).update(vars(estimator))
     if "_fitted" not in vars(now):
         check_is_fitted(now)  # a hundred times slower than the line above
+    vars(now).update(now._fitted)
     return now
+
+
+def _unfitted(estimator: F) -> F:
+    fresh = object.__new__(type(estimator))
+    own = vars(estimator).items()
+    vars(fresh).update({name: value for name, value in own if name != "_fitted" and not _is_fitted_name(name)})
+    return fresh
 
 
 def at_once(fit: Callable[Concatenate[F, P], F]) -> Callable[Concatenate[F, P], F]:
@@ -67,9 +80,7 @@ def at_once(fit: Callable[Concatenate[F, P], F]) -> Callable[Concatenate[F, P], 
 
     @wraps(fit)
     def fit_at_once(self: F, /, *args: P.args, **kwargs: P.kwargs) -> F:
-        fresh = object.__new__(type(self))
-        vars(fresh).update({name: value for name, value in vars(self).items() if name != "_fitted"})
-        self._fitted = fit(fresh, *args, **kwargs)._fitted
+        self._fitted = fit(_unfitted(self), *args, **kwargs)._fitted
         return self
 
     return fit_at_once

@@ -14,6 +14,7 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
 from sepc.decisions.kinds import Cause
+from sepc.decisions.row_wise import replace_columns
 from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -46,7 +47,7 @@ from sepc.reporting.picture import Picture, picture
 from sepc.reporting.region_rows import RegionTable, region_table
 from sepc.reporting.reported_rows import ReportedRow, RowReporter
 from sepc.reporting.thresholds import Thresholds, thresholds_of
-from sepc.reporting.trust_check import TrustCheck, checks_of, min_trust_of, out_of_fold_check
+from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.reporting.what_counts import WhatCounts, what_counts
 from sepc.views.category_bars import categories_by_feature
 from sepc.views.outcomes import is_right
@@ -179,7 +180,9 @@ def figures_of(
     partition = partition_behind(decisions)
     preparation = partition_preparation(estimator)
     named, names = beside.groups_of(), {} if partition is None else names_of_regions(partition)
-    rows = RowReporter(estimator, decisions, partition, X, labels, right, names, beside.ids, named)
+    # Errors by true label are said once, at the top, and not in each reason.
+    alone = replace_columns(decisions, errors_by_label=None) if hasattr(decisions, "errors_by_label") else decisions
+    rows = RowReporter(estimator, alone, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
     if partition is not None:
@@ -226,7 +229,7 @@ def figures_of(
         parameters=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in parameters_of(estimator)),
         left_out=_why_left_out(estimator, no_landscape, partition, drawn, weighed, right is not None),
         actions=actions_of(Known(figures, causes, checks, wrong, regions, importances, results, lacking, not_found)),
-        thresholds=thresholds_of(decisions.trust, accepted, right, min_trust_of(estimator)),
+        thresholds=thresholds_of(decisions.trust, accepted, right, threshold_of(estimator)),
         results=results,
         importances=importances,
         proofs=tuple(map(visible, proofs_of(estimator))),

@@ -48,10 +48,11 @@ class Thresholds:
         return sorted({int(np.argmin(np.abs(np.subtract(self.at, value)))) for value in SHORT} | {self.now})
 
 
-def thresholds_of(trust: FloatArray, accepted: BoolArray, right: BoolArray | None, min_trust: float) -> Thresholds:
+def thresholds_of(trust: FloatArray, accepted: BoolArray, right: BoolArray | None, least: float) -> Thresholds:
     """Count the rows that reach each threshold."""
-    is_exact = bool(((trust >= min_trust) == accepted).all())
-    least = min_trust if is_exact or not accepted.any() else float(trust[accepted].min())
+    is_exact = bool(((trust >= least) == accepted).all())
+    if not is_exact:
+        least = float(trust[accepted].min(initial=1.0))
     # Steps of a hundredth, and of a thousandth above 0.9, where most thresholds are.
     steps = np.concatenate([np.arange(90) / 100.0, 0.9 + np.arange(101) / 1000.0]).round(3)
     at = np.unique(np.append(steps, least))

@@ -142,6 +142,12 @@ def min_trust_of(estimator: Any) -> float:
     return MIN_TRUST if inner is None else min_trust_of(inner)
 
 
+def threshold_of(estimator: Any) -> float:
+    """The trust above which a fitted model accepts labels: that of its promise if there is one for all rows."""
+    threshold = getattr(unwrap(estimator).classifier, "threshold_", None)
+    return min(threshold, 1.0) if isinstance(threshold, float) else min_trust_of(estimator)
+
+
 def _check_trust(n: int, n_right: int, least: float) -> TrustCheck:
     p = _chance(n, n_right, least)
     is_contradicted = n > 0 and p <= LEVEL

@@ -346,9 +346,12 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         return decide_as_given(fitted, X, lambda rows: fitted._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
-        self.made_for_.check()
         keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
-        return self.covered(decide_inside(self.estimator_, X), keys)
+        try:
+            decided = decide_inside(self.estimator_, X)
+        finally:
+            self.made_for_.check()
+        return self.covered(decided, keys)
 
     def empty_decisions(self) -> SelectiveDecisions:
         """Decisions on zero rows, with all columns and their types."""
@@ -356,7 +359,6 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 
     def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
-        self.made_for_.check()
         thresholds = np.full(len(decided), np.inf)
         lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
         if self.groups_ is None or keys is None:

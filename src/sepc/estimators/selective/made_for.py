@@ -70,7 +70,11 @@ class MadeFor:
     def _changes(self) -> Iterator[Place]:
         now = dict(_contents(self._model))
         then = self._then or {}
-        return (place for place, value in then.items() if place not in now or not _is_same(value, now[place]))
+        return (
+            place
+            for place, value in then.items()
+            if place not in now or not (value is now[place] or _is_same(value, now[place]))
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self._model, "ignored": sorted(self._ignored, key=repr), "is_unchanged": self.is_unchanged()}
@@ -83,10 +87,12 @@ class MadeFor:
 
 def _contents(value: Any, place: Place = (), within: tuple[int, ...] = ()) -> Iterator[tuple[Place, Any]]:
     """The parts of a model, each with its place; what is inside estimators and short containers one by one."""
-    if id(value) in within:
-        return
     members: Mapping[Any, Any] = {}
-    if isinstance(value, FittedAtOnce):
+    if isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES and not value.dtype.hasobject:
+        yield place, f"{value.shape} {value.dtype.str} {hash(value.tobytes())}"
+    elif id(value) in within:
+        return
+    elif isinstance(value, FittedAtOnce):
         record = vars(value).get(RECORD)
         yield (*place, RECORD), record
         members = {name: part for name, part in (record or {}).items() if hasattr(part, "fit")}
@@ -103,12 +109,13 @@ def _contents(value: Any, place: Place = (), within: tuple[int, ...] = ()) -> It
         members = dict(enumerate(value))
     elif isinstance(value, np.ndarray) and value.dtype.hasobject:
         yield place, (value.shape, *value.ravel()[:MOST_COMPARED])
-    elif isinstance(value, np.ndarray) and value.nbytes <= MOST_BYTES:
-        yield place, f"{value.shape} {value.dtype.str} {hash(value.tobytes())}"
     else:
         yield place, value
     for name, part in members.items():
-        yield from _contents(part, (*place, name), (*within, id(value)))
+        if type(part) in PLAIN:  # most are; the line below takes ten times as long
+            yield (*place, name), part
+        else:
+            yield from _contents(part, (*place, name), (*within, id(value)))
 
 
 def _kept(value: Any) -> Any:
