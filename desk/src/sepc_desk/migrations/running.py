@@ -6,9 +6,11 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Engine, text
 
 from sepc_desk.errors import SettingError
+from sepc_desk.migrations.creating import FUNCTIONS, create
 from sepc_desk.migrations.versioning import version_in
 from sepc_desk.schema import metadata
 
@@ -18,16 +20,23 @@ READ = frozenset({"entries", "keys", "contexts"})
 
 
 def migrate(engine: Engine, to: str = "head") -> None:
-    """Bring the database to a version, up or down."""
-    config = _config()
+    """Bring the database to a version, up or down; one without tables gets those of the newest version first."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
     # Of several that begin at once, one goes on, and the others find its work done. All of it is one transaction.
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(7365706370)"))
-        before = version_in(connection)
         config.attributes["connection"] = connection
-        is_down = to == "base" or (to != "head" and before is not None and to < before)
-        (command.downgrade if is_down else command.upgrade)(config, to)
+        if version_in(connection) is None:
+            create(connection)
+            command.stamp(config, "head")
+        before = str(version_in(connection))
+        is_down = to == "base" or (to != "head" and to < before)
+        try:
+            (command.downgrade if is_down else command.upgrade)(config, to)
+        except CommandError as error:
+            raise SettingError(f"The database cannot go from version {before} to {to}: {error}.") from error
 
 
 def allow(engine: Engine, role: str) -> None:
@@ -44,13 +53,7 @@ def allow(engine: Engine, role: str) -> None:
             f"GRANT INSERT ON contexts TO {own}",
             f"GRANT INSERT, UPDATE, DELETE ON {written} TO {own}",
             f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {{schema}} TO {own}",
-            f"GRANT EXECUTE ON FUNCTION append_entries, append_entry, erase_entries TO {own}",
+            f"GRANT EXECUTE ON FUNCTION {FUNCTIONS} TO {own}",
         ):
             schema = connection.execute(text("SELECT quote_ident(current_schema())")).scalar()
             connection.exec_driver_sql(grant.format(schema=schema))
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS))
-    return config
