@@ -331,7 +331,7 @@ def made(staffed: Staffed) -> dict[str, Any]:
         found[f"erased {name}"] = staffed.one(select(cases.c.id).where(*own).order_by(cases.c.id.desc()).limit(1)).id
         for person in ("olga", "otto"):
             staffed.person(person, "owner").delete(f"/decisions/{found[f'erased {name}']}")
-        found[f"change {name}"] = begin(staffed.engine, name, ChangeKind.AUDIT, "0" * 64, "person:olga")
+        found[f"change {name}"] = begin(staffed.engine, name, ChangeKind.AUDIT, "0" * 64, "person:olga").id
     return found
 
 

@@ -40,7 +40,7 @@ class Owning(Running):
 
     def drafted(self, new: str, by: str = "person:ann") -> str:
         """A change from what is live, compared already."""
-        own = begin(self.engine, "loans", ChangeKind.VERSION, self.live, by, new)
+        own = begin(self.engine, "loans", ChangeKind.VERSION, self.live, by, new).id
         finish(self.engine, own, ChangeState.DRAFT, comparison={"summary": "", "n_rows": 1, "n_changed": 0})
         return own
 

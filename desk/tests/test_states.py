@@ -121,7 +121,7 @@ class Review(RuleBasedStateMachine):
     @rule(to=st.integers(0, 2), by=st.integers(0, 1), agreed_by=st.integers(0, 1))
     def change_the_version(self, to: int, by: int, agreed_by: int) -> None:
         name, live, new = f"person:{('olga', 'otto')[by]}", self._live(), self.people.versions[to]
-        own = begin(self.people.staffed.engine, "loans", ChangeKind.VERSION, live, name, new)
+        own = begin(self.people.staffed.engine, "loans", ChangeKind.VERSION, live, name, new).id
         finish(self.people.staffed.engine, own, ChangeState.DRAFT, comparison={"summary": ""})
         propose(self.people.staffed.engine, own, name, PASSED)
         status = self.people.owners[agreed_by].post(f"/changes/{own}/agree").status_code

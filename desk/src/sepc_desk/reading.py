@@ -70,6 +70,11 @@ def day_bounds(day: date) -> tuple[int, int]:
     return microseconds(start), microseconds(start + timedelta(days=1))
 
 
+def today() -> date:
+    """The day in UTC."""
+    return datetime.now(UTC).date()
+
+
 def microseconds(moment: datetime) -> int:
     """Microseconds since 1970."""
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -15,7 +15,8 @@ from sepc_desk.errors import SettingError
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.plans import PlanRows, set_plan
 from sepc_desk.pages.languages import language
-from sepc_desk.pages.model_view import digest_page, today
+from sepc_desk.pages.model_view import digest_page
+from sepc_desk.reading import today
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.rows import typed_row
 from sepc_desk.settings import LANGUAGES

@@ -111,26 +111,28 @@ def _change(found: RowMapping) -> Change:
     return Change(**(dict(found) | parsed | named))
 
 
-def begin(engine: Engine, model: str, kind: ChangeKind, old: str, caller: str, new: str | None = None) -> str:
-    """A change that is being worked on; returns its id."""
+def begin(engine: Engine, model: str, kind: ChangeKind, old: str, caller: str, new: str | None = None) -> Change:
+    """A change that is being worked on."""
     with writing(engine) as connection:
         return _begun(connection, model, kind, old, caller, new)
 
 
 def _begun(
     connection: Connection, model: str, kind: ChangeKind, old: str, caller: str, new: str | None, **more: Any
-) -> str:
+) -> Change:
     at = now(connection)
     own = new_id(at)
     made = {"id": own, "model": model, "kind": kind, "old_digest": old, "new_digest": new, "made_by": caller}
     connection.execute(insert(changes).values(**made, state=ChangeState.WORKING, made_at=at, **more))
-    return own
+    return known_change(connection, own)
 
 
-def change_by_id(connection: Connection, own: str) -> Change | None:
-    """A change; None if there is none."""
+def known_change(connection: Connection, own: str) -> Change:
+    """A change; raises if there is none."""
     found = connection.execute(select(changes).where(changes.c.id == own)).mappings().first()
-    return None if found is None else _change(found)
+    if found is None:
+        raise RequestError(404, "no_such_change", "There is no such change, or it is not yours to see.")
+    return _change(found)
 
 
 def changes_of(connection: Connection, model: str, first: int = 0, last: int = 2**62) -> list[Change]:
@@ -143,16 +145,20 @@ def changes_of(connection: Connection, model: str, first: int = 0, last: int = 2
 
 def live_digest(connection: Connection, folder: ModelFolder, model: str) -> str:
     """The version that decides, by the log; before any entry about it, the one that the folder begins with."""
-    found = connection.execute(_lived(model, entries).order_by(entries.c.place.desc()).limit(1)).first()
-    if found is None:
-        return folder.first_digest(model)
-    _require_authentic(connection, found)
-    return str(found.about.rpartition(":")[2])
+    found = _last_step(connection, model)
+    return folder.first_digest(model) if found is None else _version_of(connection, found)
 
 
-def _require_authentic(connection: Connection, found: Row[Any]) -> None:
-    if not is_authentic(connection, found):
-        raise LogChangedError(f"Place {found.place}, about a version of {found.model}, was not written by the desk.")
+def _last_step(connection: Connection, model: str) -> Row[Any] | None:
+    """The newest entry about a version that went live."""
+    return connection.execute(_lived(model).order_by(entries.c.place.desc()).limit(1)).first()
+
+
+def _version_of(connection: Connection, step: Row[Any]) -> str:
+    """The version that an entry says went live."""
+    if not is_authentic(connection, step):
+        raise LogChangedError(f"Place {step.place}, about a version of {step.model}, was not written by the desk.")
+    return str(step.about.rpartition(":")[2])
 
 
 def newest_change(connection: Connection) -> int | None:
@@ -164,20 +170,21 @@ def load_live(engine: Engine, folder: ModelFolder, name: str) -> Model:
     """The version of a model that decides; the log then has which one it began with."""
     _begin_to_live(engine, folder, name)
     with engine.connect() as connection:
-        digest = live_digest(connection, folder, name)
-        by = connection.execute(_lived(name, entries.c.cause).order_by(entries.c.place.desc()).limit(1)).scalar()
-    if by == LiveBy.EMERGENCY:
+        step = _last_step(connection, name)
+        assert step is not None
+        digest = _version_of(connection, step)
+    if step.cause == LiveBy.EMERGENCY:
         log.error("live in an emergency", extra={"models": [name], "digest": digest})
     return folder.load(name, digest)
 
 
 def _begin_to_live(engine: Engine, folder: ModelFolder, model: str) -> None:
     with engine.connect() as connection:
-        if connection.execute(_lived(model, entries.c.place).limit(1)).first() is not None:
+        if _last_step(connection, model) is not None:
             return
     with writing(engine) as connection:
         lock_chain(connection)
-        if connection.execute(_lived(model, entries.c.place).limit(1)).first() is None:
+        if _last_step(connection, model) is None:
             about = f"change:first:None:{folder.first_digest(model)}"
             made = entry(EntryKind.CHANGE, "service", model=model, cause=LiveBy.FIRST, about=about)
             append_to_locked(connection, [made])
@@ -189,9 +196,8 @@ def former_versions(connection: Connection, model: str) -> list[str]:
     These are the versions on which the live one builds, without those that were rolled back, or that nobody agreed to.
     """
     built: list[tuple[str, str]] = []
-    for step in connection.execute(_lived(model, entries).order_by(entries.c.place)):
-        _require_authentic(connection, step)
-        new, cause = step.about.rpartition(":")[2], step.cause
+    for step in connection.execute(_lived(model).order_by(entries.c.place)):
+        new, cause = _version_of(connection, step), step.cause
         if cause == LiveBy.ROLL_BACK:
             while built and built[-1][0] != new:
                 built.pop()
@@ -201,9 +207,9 @@ def former_versions(connection: Connection, model: str) -> list[str]:
     return [digest for digest, cause in built[-2::-1] if cause != LiveBy.EMERGENCY and digest != live]
 
 
-def _lived(model: str, *what: Any) -> Select[Any]:
+def _lived(model: str) -> Select[Any]:
     """Entries about versions of a model that went live."""
-    return select(*what).where(IS_CHANGE, entries.c.model == model, entries.c.cause.in_(list(LiveBy)))
+    return select(entries).where(IS_CHANGE, entries.c.model == model, entries.c.cause.in_(list(LiveBy)))
 
 
 def finish(engine: Engine, own: str, state: ChangeState, **values: Any) -> None:
@@ -219,8 +225,7 @@ def propose(engine: Engine, own: str, caller: str, judgement: dict[str, Any]) ->
     text = orjson.dumps(judgement).decode()
     with writing(engine) as connection:
         lock_chain(connection)
-        values = {"state": ChangeState.PROPOSED, "judgement": text}
-        _step(connection, own, caller, "proposed", ChangeState.DRAFT, "proposed", values, judged_as(text))
+        _step(connection, own, caller, "proposed", ChangeState.DRAFT, ChangeState.PROPOSED, judgement=text)
 
 
 def judged_as(judgement: str) -> str:
@@ -232,20 +237,18 @@ def discard(engine: Engine, own: str, caller: str) -> None:
     """Give up a change that nobody has agreed to, or reject one that another person has proposed."""
     with writing(engine) as connection:
         lock_chain(connection)
-        found = _known(connection, own)
-        if found.state == ChangeState.DRAFT:
-            values = {"state": ChangeState.DISCARDED}
-            _step(connection, own, caller, "discarded", ChangeState.DRAFT, "decided", values)
+        if known_change(connection, own).state == ChangeState.DRAFT:
+            before, state = ChangeState.DRAFT, ChangeState.DISCARDED
         else:
-            values = {"state": ChangeState.REJECTED}
-            _step(connection, own, caller, "rejected", ChangeState.PROPOSED, "decided", values)
+            before, state = ChangeState.PROPOSED, ChangeState.REJECTED
+        _step(connection, own, caller, state, before, state)
 
 
 def agree(engine: Engine, folder: ModelFolder, own: str, person: Identity) -> None:
     """Let a proposed change go live; only for another person than the one who proposed it, and if the plan passed."""
     with writing(engine) as connection:
         lock_chain(connection)
-        found = _known(connection, own)
+        found = known_change(connection, own)
         by = frozenset({found.made_by, found.proposed_by or ""})
         if person.caller in by:
             raise RequestError(
@@ -255,7 +258,7 @@ def agree(engine: Engine, folder: ModelFolder, own: str, person: Identity) -> No
         if not (found.judgement or {}).get("passed"):
             raise RequestError(409, "not_passed", "The plan did not pass this change, so it cannot go live.")
         _require_proposal(connection, found)
-        _go_live(connection, folder, found, person.caller, LiveBy.AGREED, ChangeState.PROPOSED)
+        _go_live(connection, folder, found, person.caller, LiveBy.AGREED)
 
 
 def _require_proposal(connection: Connection, found: Change) -> None:
@@ -267,16 +270,15 @@ def _require_proposal(connection: Connection, found: Change) -> None:
         raise RequestError(409, "not_in_log", "The log has no such proposal, so this change cannot go live.")
 
 
-def roll_back(engine: Engine, folder: ModelFolder, model: str, to: str, caller: str) -> str:
-    """Make a version live again on which the live one builds, in one step; returns the id of this change."""
+def roll_back(engine: Engine, folder: ModelFolder, model: str, to: str, caller: str) -> None:
+    """Make a version live again on which the live one builds, in one step."""
     with writing(engine) as connection:
         lock_chain(connection)
         if to not in former_versions(connection, model):
             raise RequestError(409, "never_live", "Only a version that was live before can be rolled back to.")
         live = live_digest(connection, folder, model)
-        own = _begun(connection, model, ChangeKind.ROLL_BACK, live, caller, to)
-        _go_live(connection, folder, _known(connection, own), caller, LiveBy.ROLL_BACK, ChangeState.WORKING)
-    return own
+        made = _begun(connection, model, ChangeKind.ROLL_BACK, live, caller, to)
+        _go_live(connection, folder, made, caller, LiveBy.ROLL_BACK)
 
 
 def go_live_in_emergency(engine: Engine, folder: ModelFolder, model: str, to: str, caller: str, reason: str) -> str:
@@ -285,17 +287,9 @@ def go_live_in_emergency(engine: Engine, folder: ModelFolder, model: str, to: st
     with writing(engine) as connection:
         lock_chain(connection)
         live = live_digest(connection, folder, model)
-        own = _begun(connection, model, ChangeKind.EMERGENCY, live, caller, to, error=reason)
-        found = _known(connection, own)
-        _go_live(connection, folder, found, caller, LiveBy.EMERGENCY, ChangeState.WORKING, {"reason": reason})
+        made = _begun(connection, model, ChangeKind.EMERGENCY, live, caller, to, error=reason)
+        _go_live(connection, folder, made, caller, LiveBy.EMERGENCY, {"reason": reason})
     return live
-
-
-def _known(connection: Connection, own: str) -> Change:
-    found = change_by_id(connection, own)
-    if found is None:
-        raise RequestError(404, "no_such_change", "There is no such change, or it is not yours to see.")
-    return found
 
 
 def _go_live(
@@ -304,7 +298,6 @@ def _go_live(
     found: Change,
     caller: str,
     by: LiveBy,
-    before: ChangeState,
     private: dict[str, Any] | None = None,
 ) -> None:
     """Let a change go live, if it was compared with what is live now; the chain is locked."""
@@ -314,7 +307,8 @@ def _go_live(
         )
     if found.new_digest not in folder.versions(found.model):
         raise RequestError(409, "no_version", "The file of this version is not in the folder of models.")
-    _step(connection, found.id, caller, by, before, "decided", {"state": ChangeState.LIVE}, private=private)
+    before = ChangeState.PROPOSED if by is LiveBy.AGREED else ChangeState.WORKING
+    _step(connection, found.id, caller, by, before, ChangeState.LIVE, private=private)
     log.info("version live", extra={"models": [found.model], "digest": found.new_digest})
 
 
@@ -328,17 +322,20 @@ def _step(
     caller: str,
     step: str,
     before: ChangeState,
-    stamp: str,
-    values: dict[str, Any],
-    more: str = "",
+    after: ChangeState,
+    *,
+    judgement: str | None = None,
     private: dict[str, Any] | None = None,
 ) -> None:
     """Move a change on, with an entry in the log, while the chain is locked."""
-    values |= {f"{stamp}_by": caller, f"{stamp}_at": now(connection)}
+    stamp = "proposed" if after is ChangeState.PROPOSED else "decided"
+    values = {"state": after, f"{stamp}_by": caller, f"{stamp}_at": now(connection)}
+    values |= {} if judgement is None else {"judgement": judgement}
     moved = update(changes).where(changes.c.id == own, changes.c.state == before).values(**values)
     c = changes.c
     found = connection.execute(moved.returning(c.id, c.model, c.old_digest, c.new_digest)).first()
     if found is None:
         raise RequestError(409, "changed_meanwhile", "Someone else has acted on this change; look at it again.")
-    made = entry(EntryKind.CHANGE, caller, private, model=found.model, cause=step, about=_about(found) + more)
+    about = _about(found) + ("" if judgement is None else judged_as(judgement))
+    made = entry(EntryKind.CHANGE, caller, private, model=found.model, cause=step, about=about)
     append_to_locked(connection, [made])

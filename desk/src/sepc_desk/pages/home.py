@@ -24,13 +24,8 @@ NAMES = {"en": "English", "de": "Deutsch"}
 async def home(request: Request) -> Response:
     """Send a person to the page that is theirs."""
     here = await visit(request)
-    if here.models(Action.TAKE):
-        return RedirectResponse("/review", 303)
-    if here.models(Action.CHANGE):
-        return RedirectResponse("/models", 303)
-    if here.models(Action.AUDIT):
-        return RedirectResponse("/audit", 303)
-    return RedirectResponse("/oversight", 303)
+    homes = {Action.TAKE: "/review", Action.CHANGE: "/models", Action.AUDIT: "/audit"}
+    return RedirectResponse(next((to for action, to in homes.items() if here.models(action)), "/oversight"), 303)
 
 
 @router.get("/preferences")
@@ -48,7 +43,7 @@ async def keep(request: Request) -> Response:
     if wanted not in ("", *LANGUAGES):
         raise RequestError(422, "no_such_language", "There is no such language here.")
     chosen = Preferences(wanted or None, here.form.get("shortcuts") == "on")
-    await here.desk.reviews.do(keep_preferences, here.desk.engine, here.identity.caller, chosen)
+    await here.desk.reviews.do(keep_preferences, here.desk.engine, here.caller, chosen)
     return RedirectResponse("/preferences", 303)
 
 

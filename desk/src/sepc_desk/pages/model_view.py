@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from sepc.lifecycle import ChangePlan
@@ -98,15 +98,10 @@ def versions_of(connection: Connection, folder: ModelFolder, model: Model) -> Ve
     return Versions(all_, former, plan_of(folder, model.name))
 
 
-def week_of(day: date) -> tuple[date, int, int]:
-    """The Monday of a week, and when the week begins and ends, in microseconds since 1970."""
-    monday = day - timedelta(days=day.weekday())
-    return monday, day_bounds(monday)[0], day_bounds(monday + timedelta(days=6))[1]
-
-
 def digest_page(connection: Connection, model: Model, day: date, language: Language) -> str:
     """The week of a model as one HTML file that needs no other file and no network."""
-    monday, first, last = week_of(day)
+    monday = day - timedelta(days=day.weekday())
+    first, last = day_bounds(monday)[0], day_bounds(monday + timedelta(days=6))[1]
     return (
         environment(language)
         .get_template("digest.html")
@@ -118,8 +113,3 @@ def digest_page(connection: Connection, model: Model, day: date, language: Langu
             style=STYLE.read_text(encoding="utf-8"),
         )
     )
-
-
-def today() -> date:
-    """The day in UTC."""
-    return datetime.now(UTC).date()

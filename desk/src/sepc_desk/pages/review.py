@@ -12,7 +12,6 @@ from starlette.responses import RedirectResponse, Response
 
 from sepc_desk.authority import Action, Thing, may
 from sepc_desk.deciding import Decided, decide_rows
-from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.pages.case_view import bars_of, telling_columns, values_of
@@ -26,7 +25,6 @@ from sepc_desk.reviewing.taking import next_reading
 from sepc_desk.reviewing.transactions import now, seconds, writing
 from sepc_desk.reviewing.usual import Recent
 from sepc_desk.schema import answers, cases, readings
-from sepc_desk.service.grouping import Work
 
 router = page_router()
 
@@ -61,21 +59,21 @@ class Waiting:
 @router.get("/review")
 async def queue(request: Request) -> Response:
     """What waits, by model, with its age and causes."""
+    here, models = await _reviewer(request)
+    found = [await here.read(_waiting, here.caller, model) for model in models]
+    return here.page("queue.html", waiting=found, empty=request.query_params.get("empty"), settings=here.desk.settings)
+
+
+async def _reviewer(request: Request) -> tuple[Visit, list[str]]:
     here = await visit(request)
     models = here.models(Action.TAKE)
     if not models:
         raise RequestError(403, "not_allowed", "You may not review cases: it takes the role reviewer for a model.")
-    found = await here.desk.reviews.do(_waiting, here, models)
-    return here.page("queue.html", waiting=found, empty=request.query_params.get("empty"), settings=here.desk.settings)
+    return here, models
 
 
-def _waiting(here: Visit, models: list[str]) -> list[Waiting]:
-    with here.desk.engine.connect() as connection:
-        at = now(connection)
-        return [_waiting_of(connection, here, model, at) for model in models]
-
-
-def _waiting_of(connection: Connection, here: Visit, model: str, at: int) -> Waiting:
+def _waiting(connection: Connection, caller: str, model: str) -> Waiting:
+    at = now(connection)
     own = (readings.c.model == model, readings.c.state == ReadingState.OPEN)
     by_cause = (
         select(cases.c.purpose, cases.c.cause, func.count(), func.min(readings.c.entered_at))
@@ -90,7 +88,7 @@ def _waiting_of(connection: Connection, here: Visit, model: str, at: int) -> Wai
             causes[cause] = causes.get(cause, 0) + n
     total = sum(n for _, _, n, _ in found)
     oldest = min((since for *_, since in found), default=None)
-    mine = (readings.c.reader == here.identity.caller, readings.c.model == model, readings.c.until > at)
+    mine = (readings.c.reader == caller, readings.c.model == model, readings.c.until > at)
     n_mine = connection.execute(
         select(func.count()).select_from(readings).where(*mine, readings.c.state == ReadingState.TAKEN)
     ).scalar_one()
@@ -167,9 +165,7 @@ async def note(here: Visit, seen: SeenCase, asked: str | None = None) -> None:
     """Write to the log who looks at a case, or asks the model about it; a planted one is not in the log."""
     if seen.is_planted and asked is None:
         return
-    about = None if seen.is_planted else seen.case.id
-    made = entry(EntryKind.ACCESS, here.caller, model=seen.case.model, cause=asked, about=about)
-    await here.desk.grouper.do([Work(here.caller, ready=[made])], here.desk.settings.answer_seconds)
+    await here.note(seen.case.model, None if seen.is_planted else seen.case.id, asked)
 
 
 def shown(here: Visit, opened: Opened, status: int = 200, **more: Any) -> Response:
@@ -181,7 +177,8 @@ def shown(here: Visit, opened: Opened, status: int = 200, **more: Any) -> Respon
         "values": values_of(model, seen.row, opened.recent),
         "n_recent": opened.recent.n,
         "decided": decided,
-        "last": _last(opened.last, settings.undo_seconds),
+        "last": opened.last,
+        "last_label": _label_of(opened.last),
         "longest_comment": LONGEST_COMMENT,
         "cannot_say": CANNOT_SAY,
         "undo_seconds": settings.undo_seconds,
@@ -198,13 +195,6 @@ def shown(here: Visit, opened: Opened, status: int = 200, **more: Any) -> Respon
 
 def _label_of(given: Row[Any] | None) -> Any:
     return None if given is None or given.label is None else orjson.loads(given.label)
-
-
-def _last(given: Row[Any] | None, undo_seconds: float) -> dict[str, Any] | None:
-    """The last answer, for the button that undoes it."""
-    if given is None:
-        return None
-    return {"id": given.id, "label": _label_of(given), "until": given.given_at + seconds(undo_seconds)}
 
 
 @router.post("/cases/{reading}/answer")
@@ -264,19 +254,15 @@ def _undo(here: Visit, own_id: str) -> int:
 @router.get("/answers")
 async def own_answers(request: Request) -> Response:
     """What a person has answered lately, with the model's label where it is no longer hidden."""
-    here = await visit(request)
-    models = here.models(Action.TAKE)
-    if not models:
-        raise RequestError(403, "not_allowed", "You may not review cases: it takes the role reviewer for a model.")
-    found = await here.desk.reviews.do(_own_answers, here, models)
-    return here.page("answers.html", given=found)
+    here, models = await _reviewer(request)
+    return here.page("answers.html", given=await here.read(_own_answers, here, models))
 
 
 MOST_ANSWERS = 50
 
 
-def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
-    mine = (answers.c.reader == here.identity.caller, answers.c.undone_at.is_(None), cases.c.model.in_(models))
+def _own_answers(connection: Connection, here: Visit, models: list[str]) -> list[dict[str, Any]]:
+    mine = (answers.c.reader == here.caller, answers.c.undone_at.is_(None), cases.c.model.in_(models))
     # Planted cases are not told from others here, so none shows the right label.
     some = (
         select(
@@ -293,9 +279,7 @@ def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
         .order_by(answers.c.given_at.desc())
         .limit(MOST_ANSWERS)
     )
-    with here.desk.engine.connect() as connection:
-        found = connection.execute(some).all()
-        last = now(connection) - seconds(here.desk.settings.undo_seconds)
+    last = now(connection) - seconds(here.desk.settings.undo_seconds)
     return [
         {
             "id": one.id,
@@ -310,5 +294,5 @@ def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
             if one.is_blind and (one.final_at is None or one.state == CaseState.OPEN)
             else orjson.loads(one.model_label),
         }
-        for one in found
+        for one in connection.execute(some)
     ]

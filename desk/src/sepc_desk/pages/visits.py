@@ -5,30 +5,38 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sepc_desk.authority import Action, Identity, Thing, may, require, sees_labels
+from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.languages import Language, language, preferred
 from sepc_desk.pages.rendering import html
+from sepc_desk.reading import today
 from sepc_desk.reviewing.leasing import Reader
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
+from sepc_desk.service.grouping import Work
 from sepc_desk.service.limits import read_body
 from sepc_desk.service.refusals import of_database
 from sepc_desk.settings import LANGUAGES
 
 MOST_FIELDS = 2_000
 LONGEST_FORM = 256 * 1024
+FIRST_YEAR, LAST_YEAR = 1971, 9000
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Visit:
 
     def may(self, action: Action, model: str, *, own: bool = False) -> bool:
         """Whether the person may do something with all of a model's things, or at least with their own."""
-        return may(self.identity, action, Thing(model, by=frozenset({self.identity.caller} if own else ())))
+        return may(self.identity, action, Thing(model, by=frozenset({self.caller} if own else ())))
 
     def require(self, action: Action, model: str) -> None:
         """Raise unless the person may do something with all of a model's things."""
@@ -85,11 +93,38 @@ class Visit:
         """The person as a reader of a model's cases."""
         return Reader(self.caller, sees_labels=sees_labels(self.identity, model))
 
+    async def read(
+        self, function: Callable[Concatenate[Connection, Given], Result], *given: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """What a function finds in the database, in a thread for pages."""
+
+        def found() -> Result:
+            with self.desk.engine.connect() as connection:
+                return function(connection, *given, **named)
+
+        return await self.desk.reviews.do(found)
+
+    async def note(self, model: str, about: str | None, cause: str | None = None) -> None:
+        """Write to the log who has seen what, before it is shown."""
+        made = entry(EntryKind.ACCESS, self.caller, model=model, cause=cause, about=about)
+        await self.desk.grouper.do([Work(self.caller, ready=[made])], self.desk.settings.answer_seconds)
+
+    def day(self, name: str) -> date:
+        """The day that the address asks for; today by default."""
+        text = self.request.query_params.get(name)
+        try:
+            day = date.fromisoformat(text) if text else today()
+        except ValueError:
+            day = date.max
+        if not FIRST_YEAR <= day.year <= LAST_YEAR:
+            raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.")
+        return day
+
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page for this person."""
         shown = {
             "csrf": self.csrf,
-            "person": self.identity.caller.partition(":")[2],
+            "person": self.caller.partition(":")[2],
             "may_review": bool(self.models(Action.TAKE)),
             "may_own": bool(self.models(Action.CHANGE)),
             "may_audit": bool(self.models(Action.AUDIT)),
@@ -180,7 +215,7 @@ def preferences_of(engine: Engine, caller: str) -> Preferences:
 
 def keep_preferences(engine: Engine, caller: str, chosen: Preferences) -> None:
     """Keep what a person has chosen."""
-    values = {"language": chosen.language, "has_shortcuts": chosen.has_shortcuts}
+    values = vars(chosen)
     for _ in range(2):
         try:
             with writing(engine) as connection:
