@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Engine, distinct, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, or_, select, text, update
 
 from sepc_desk.chain import Receipt, append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
+from sepc_desk.reading import DAY
 from sepc_desk.reviewing.states import Purpose
-from sepc_desk.reviewing.transactions import MICROSECONDS, now, writing
+from sepc_desk.reviewing.transactions import now, writing
 from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.schema import cases, entries
 
 # An erasure of everything before a time refers to this prefix and the time, and the consents to it to the days.
 UNTIL, OLDER = "until:", "older:"
-DAY = 86_400 * MICROSECONDS
 PEOPLE = 2
 
 
@@ -82,13 +82,12 @@ def _erase(
 ) -> Erased:
     e = entries.c
     about = (e.kind == EntryKind.CONSENT, e.about == target, e.model.is_not_distinct_from(model))
+    people = set(connection.execute(select(e.caller).where(*about)).scalars())
     receipt = None
-    if connection.execute(select(func.count(distinct(e.caller))).where(*about)).scalar_one() < PEOPLE:
-        if connection.execute(select(e.place).where(*about, e.caller == caller)).first() is None:
-            asked = entry(EntryKind.CONSENT, caller, model=model, about=target)
-            receipt = append_to_locked(connection, [asked])[0]
-        if connection.execute(select(func.count(distinct(e.caller))).where(*about)).scalar_one() < PEOPLE:
-            return Erased(0, receipt, is_waiting=True)
+    if len(people) < PEOPLE and caller not in people:
+        receipt = append_to_locked(connection, [entry(EntryKind.CONSENT, caller, model=model, about=target)])[0]
+    if len(people | {caller}) < PEOPLE:
+        return Erased(0, receipt, is_waiting=True)
     withdraw(connection, now(connection), *old)
     if connection.dialect.name == "postgresql":
         given = {"target": target, "model": model, "until": until}
@@ -105,16 +104,13 @@ def _erase(
 
 def scrub(engine: Engine) -> list[str]:
     """Rewrite the files of the database, so that erased data does not remain in free space; returns the steps taken."""
-    steps = (
-        ["VACUUM (FULL) entries", "CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"]
-        if engine.dialect.name == "postgresql"
-        else ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
-    )
     if engine.dialect.name == "postgresql":
+        steps = ["VACUUM (FULL) entries", "CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"]
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for step in steps:
                 connection.execute(text(step))
         return steps
+    steps = ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
     raw = engine.raw_connection()
     try:
         for step in steps:

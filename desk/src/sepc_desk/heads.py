@@ -73,7 +73,6 @@ def public_key_of(path: Path) -> Ed25519PublicKey:
 
 
 def _loaded(path: Path, load: Callable[[bytes], object]) -> object:
-    """The key in a file, of whatever kind."""
     try:
         return load(path.read_bytes())
     except OSError as error:

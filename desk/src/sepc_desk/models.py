@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ import sepc
 from sepc_desk.columns import Column, columns_of
 from sepc_desk.context import context_of
 from sepc_desk.errors import ModelFolderError
-from sepc_desk.rows import plain
+from sepc_desk.rows import Row, frame_of, plain
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 FIRST = "first"
@@ -64,6 +64,11 @@ class Model:
             return {"kind": "promise", **{name: value for name, value in found.items() if value is not None}}
         min_trust = getattr(self.estimator, "min_trust", None)
         return {"kind": "min_trust", **({} if min_trust is None else {"min_trust": float(min_trust)})}
+
+    def table(self, rows: Sequence[Row]) -> Any:
+        """Rows of the log as the estimator takes them."""
+        frame = frame_of(self.columns, rows)
+        return frame if hasattr(self.estimator, "feature_names_in_") else frame.to_numpy()
 
     @cached_property
     def classes(self) -> list[Any]:

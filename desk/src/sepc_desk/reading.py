@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import orjson
@@ -16,6 +16,8 @@ from sepc_desk.schema import contexts, entries
 
 # Entries that are read at a time.
 BLOCK = 2_000
+# A day in microseconds, the unit of all times in the database.
+DAY = 24 * 3600 * 1_000_000
 
 
 def entry_of(found: Row[Any]) -> Entry:
@@ -66,18 +68,13 @@ def contexts_of(connection: Connection, model: str, digest: str) -> list[str]:
 
 def day_bounds(day: date) -> tuple[int, int]:
     """The first microsecond of a day in UTC, and that of the next."""
-    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return microseconds(start), microseconds(start + timedelta(days=1))
+    start = (day - date(1970, 1, 1)).days * DAY
+    return start, start + DAY
 
 
 def today() -> date:
     """The day in UTC."""
     return datetime.now(UTC).date()
-
-
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970."""
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def shown(found: Row[Any]) -> dict[str, Any]:

@@ -74,7 +74,6 @@ def ignored_columns(columns: Sequence[Column], given: Sequence[Row], typed: Sequ
 
 
 def _typed(column: Column, value: Any, i: int) -> Any:
-    """A value as the log keeps it."""
     if isinstance(value, float) and not isfinite(value):
         raise _refused(column, value, i)
     if isinstance(value, bool | int | float):

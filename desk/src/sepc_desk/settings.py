@@ -115,7 +115,7 @@ class Settings:
             )
         if self.synchronous_commit not in COMMIT_LEVELS:
             raise SettingError(
-                f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
+                f"synchronous_commit is {self.synchronous_commit!r}; use one of {', '.join(COMMIT_LEVELS)}."
             )
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) <= 1.0:
@@ -124,19 +124,18 @@ class Settings:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must lie strictly between 0 and 1.")
         if self.language not in LANGUAGES:
-            raise SettingError(f"language is {self.language!r}; use one of {_listed(LANGUAGES)}.")
+            raise SettingError(f"language is {self.language!r}; use one of {', '.join(LANGUAGES)}.")
         if self.oidc_issuer:
             self._check_sign_in()
         for value, role in self.oidc_roles.items():
             if role.partition(":")[0] not in ROLES:
                 raise SettingError(
-                    f"oidc_roles maps {value!r} to {role!r}; use one of {_listed(ROLES)}, alone for all models or "
+                    f"oidc_roles maps {value!r} to {role!r}; use one of {', '.join(ROLES)}, alone for all models or "
                     "with the name of a model, as in 'owner:loans'."
                 )
 
     def _check_sign_in(self) -> None:
-        issuer = urlsplit(self.oidc_issuer)
-        if not issuer.hostname or (issuer.scheme != "https" and issuer.hostname not in LOOPBACK):
+        if not _is_safe(self.oidc_issuer):
             raise SettingError(
                 f"oidc_issuer is {self.oidc_issuer!r}; use an address that starts with https://, since secrets go "
                 "there. Only a provider on this machine may have http://."
@@ -145,8 +144,7 @@ class Settings:
             raise SettingError(
                 f"oidc_scope is {self.oidc_scope!r}; it must contain openid, for the name of who signed in."
             )
-        own = urlsplit(self.public_address)
-        if not own.hostname or (own.scheme != "https" and own.hostname not in LOOPBACK):
+        if not _is_safe(self.public_address):
             raise SettingError(
                 f"public_address is {self.public_address!r}; set it to the address that browsers know, as in "
                 "https://desk.example.org, to which the sign-in provider sends people back."
@@ -243,6 +241,12 @@ def load_settings(environment: Mapping[str, str] | None = None, **given: Any) ->
         raise SettingError(f"A setting has a wrong type: {error}") from error
 
 
+def _is_safe(address: str) -> bool:
+    """Whether nobody can listen in on the way to it."""
+    own = urlsplit(address)
+    return bool(own.hostname) and (own.scheme == "https" or own.hostname in LOOPBACK)
+
+
 def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
     if not path:
         return {}
@@ -255,7 +259,7 @@ def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(values) - set(hints))
     if unknown:
         raise SettingError(
-            f"{path} has {unknown[0]!r}, which is not a setting; the settings are {_listed(sorted(hints))}."
+            f"{path} has {unknown[0]!r}, which is not a setting; the settings are {', '.join(sorted(hints))}."
         )
     return values
 
@@ -279,7 +283,6 @@ def _of_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) ->
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:
-    """A value of the file or the environment in the type of its setting."""
     kind = hint if isinstance(hint, type) else (get_args(hint) or (hint,))[0]
     if name == "oidc_roles":
         return _roles(value)
@@ -301,7 +304,3 @@ def _roles(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(role, str) for role in value.values()):
         raise SettingError('oidc_roles maps values of the claim to roles, as in {"loans-team" = "owner:loans"}.')
     return dict(value)
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(names)

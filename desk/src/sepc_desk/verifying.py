@@ -20,12 +20,12 @@ from sqlalchemy import Connection, Engine, Row, distinct, func, select
 from sepc_desk.chain import MOST_APART, head_of, key_of
 from sepc_desk.context import digest_of_context
 from sepc_desk.entries import START, Entry, EntryKind, linked, private_digest, seal_of
-from sepc_desk.erasing import DAY, OLDER, PEOPLE, UNTIL
+from sepc_desk.erasing import OLDER, PEOPLE, UNTIL
 from sepc_desk.errors import LogChangedError
 from sepc_desk.heads import Head, is_genuine, public_key_of, read_heads, signed
 from sepc_desk.keys import CREATED, REVOKED, told
 from sepc_desk.owning.changes import judged_as
-from sepc_desk.reading import BLOCK, blocks_of, context_by_digest, entry_of
+from sepc_desk.reading import BLOCK, DAY, blocks_of, context_by_digest, entry_of
 from sepc_desk.reviewing.settling import request_of
 from sepc_desk.reviewing.states import CaseState, Purpose
 from sepc_desk.schema import answers, cases, changes, entries, keys

@@ -20,11 +20,10 @@ FOUND, UNWITNESSED = 3, 4
 def add_commands(commands: Any) -> None:
     """Add the commands."""
     verifying = commands.add_parser("verify", help="check the log, and compare it with heads that were kept elsewhere")
-    add_common(verifying)
+    add_common(verifying, run_verify)
     verifying.add_argument("--heads", type=Path, help="a file that `sepc-desk heads sign` wrote, kept elsewhere")
     verifying.add_argument("--public-key", type=Path, help="the public key that the heads must be signed with")
     verifying.add_argument("--receipt", action="append", default=[], help="the receipt of an answer, as PLACE:HASH")
-    verifying.set_defaults(run=run_verify)
 
     heads = commands.add_parser("heads", help="create keys, and sign the head of the chain")
     parts = heads.add_subparsers(required=True, metavar="ACTION")
@@ -32,10 +31,9 @@ def add_commands(commands: Any) -> None:
     key.add_argument("file", type=Path)
     key.set_defaults(run=make_key)
     sign = parts.add_parser("sign", help="sign the head of the chain, and print it or add it to a file")
-    add_common(sign)
+    add_common(sign, sign_head)
     sign.add_argument("--key", type=Path, required=True)
     sign.add_argument("--to", type=Path, help="a file to add it to, if possible on another machine")
-    sign.set_defaults(run=sign_head)
 
 
 def run_verify(options: argparse.Namespace) -> int:

@@ -15,21 +15,18 @@ from sepc_desk.errors import SettingError
 def add_commands(commands: Any) -> None:
     """Add the commands."""
     gone = commands.add_parser("erase", help="erase the private data of a case; label and acceptance stay")
-    add_common(gone)
+    add_common(gone, run_erase)
     gone.add_argument("id")
-    gone.set_defaults(run=run_erase)
 
     old = commands.add_parser("retention", help="erase the private data of all old cases")
-    add_common(old)
+    add_common(old, run_retention)
     old.add_argument("--days", type=int, required=True, help="erase cases that are more than this many days old")
     old.add_argument("--model", help="only cases of this model")
-    old.set_defaults(run=run_retention)
 
     clean = commands.add_parser(
         "scrub", help="rewrite the database files after an erasure; locks the database meanwhile"
     )
-    add_common(clean)
-    clean.set_defaults(run=run_scrub)
+    add_common(clean, run_scrub)
 
 
 def run_erase(options: argparse.Namespace) -> int:

@@ -27,8 +27,7 @@ def add_commands(commands: Any) -> None:
     ended.add_argument("person", help="the name at the sign-in provider")
     listed = parts.add_parser("list", help="list all keys, without the secrets")
     for part, run in ((create, make_key), (revoke, refuse_key), (ended, send_away), (listed, list_keys)):
-        add_common(part)
-        part.set_defaults(run=run)
+        add_common(part, run)
 
 
 def make_key(options: argparse.Namespace) -> int:

@@ -13,12 +13,11 @@ from sepc_desk.migrations.versioning import version_of
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser("migrate", help="create the tables, or bring them to the newest version")
-    add_common(parser)
+    add_common(parser, run_migrate)
     parser.add_argument("--to", default="head", help="the version to migrate to, up or down")
     parser.add_argument(
         "--service-role", help="the role of PostgreSQL that `serve` uses, which may only append to the log"
     )
-    parser.set_defaults(run=run_migrate)
 
 
 def run_migrate(options: argparse.Namespace) -> int:

@@ -25,8 +25,7 @@ def add_commands(commands: Any) -> None:
     live.add_argument("--emergency", metavar="REASON", help="why nobody can be asked; the log keeps it")
     shown = parts.add_parser("list", help="show all versions")
     for part, run in ((add, add_model), (live, make_live), (shown, list_models)):
-        add_common(part, models=True)
-        part.set_defaults(run=run)
+        add_common(part, run, models=True)
 
 
 def _folder(options: argparse.Namespace, *, make: bool = False) -> ModelFolder:

@@ -14,7 +14,7 @@ import uvicorn
 from sqlalchemy import Engine, select
 
 from sepc_desk.chain import note
-from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
+from sepc_desk.commands.options import GIVEN, add_common, caller, engine_for, settings_of
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.changes import load_live
@@ -32,23 +32,20 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # everything on a machine that is busy, or new processes would be killed again and again.
 HUNG_SECONDS = 60
 SETTINGS = "settings"
-GIVEN = ("database", "models", "host", "port", "processes")
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser("serve", help="decide and log over HTTP")
-    add_common(parser, models=True)
+    add_common(parser, serve, models=True)
     parser.add_argument("--host", help="the address to listen on; default 127.0.0.1")
     parser.add_argument("--port", type=int, help="default 8000")
     parser.add_argument("--processes", type=int, help="default 1; use one per core")
-    parser.set_defaults(run=serve)
 
 
 def serve(options: argparse.Namespace) -> int:
     """Check everything, and run until stopped."""
-    given = {name: getattr(options, name) for name in ("host", "port", "processes")}
-    settings = settings_of(options, **given)
+    settings = settings_of(options)
     with engine_for(options):
         pass  # Only to check that it can be reached, and is at the newest version.
     start_keeper(settings)

@@ -154,7 +154,6 @@ async def export_file(request: Request, what: str, form: str) -> Response:
 
 
 def _chosen(here: Visit, what: str, models: list[str]) -> tuple[str, date]:
-    """The model and the day that a page is about."""
     if what not in EXPORTS:
         raise RequestError(404, "no_such_page", "There is no such page.")
     model = here.request.query_params.get("model", models[0])

@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 
 from sepc_desk.models import Model, ModelFolder
 from sepc_desk.owning.changes import Change, changes_of, former_versions
-from sepc_desk.owning.figures import DAY, ModelFigures, figures
+from sepc_desk.owning.figures import ModelFigures, figures
 from sepc_desk.owning.plans import plan_of
 from sepc_desk.owning.shadowing import Shadow, shadow
 from sepc_desk.owning.watching import Watched, watched
 from sepc_desk.pages.languages import Language
 from sepc_desk.pages.rendering import environment
-from sepc_desk.reading import day_bounds
+from sepc_desk.reading import DAY, day_bounds
 from sepc_desk.reviewing.certifying import Proof, proof
 from sepc_desk.reviewing.oversight import Figures, oversight
 from sepc_desk.reviewing.transactions import now

@@ -23,7 +23,6 @@ router = page_router()
 
 
 async def _visit_for(action: Action, request: Request, name: str) -> tuple[Visit, Model]:
-    """A person who may do something with a model, and its live version."""
     here = await visit(request)
     here.require(action, name)
     return here, here.desk.model(name)
