@@ -17,7 +17,7 @@ from sepc_desk.schema import tasks
 from sepc_desk.settings import Settings
 
 # Connections of a process: one writes to the log, one reads keys, and one tests the database.
-CONNECTIONS = 6
+POOL: dict[str, Any] = {"pool_size": 6, "max_overflow": 0, "hide_parameters": True}
 CONNECT_SECONDS = 5
 # A connection whose other end says nothing for 5 seconds is asked three times, every 2 seconds, and then given up.
 KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}
@@ -47,27 +47,15 @@ def _postgresql(settings: Settings) -> Engine:
         "prepare_threshold": 2,
         "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
     }
-    return create_engine(
-        settings.url,
-        connect_args=arguments,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_pre_ping=True,
-        hide_parameters=True,
-    )
+    return create_engine(settings.url, connect_args=arguments, pool_pre_ping=True, **POOL)
 
 
 def _sqlite(settings: Settings) -> Engine:
     # Nobody else may read it; SQLite gives the files beside it the same permissions.
     with suppress(OSError):
         Path(make_url(settings.url).database or "").touch(mode=0o600)
-    engine = create_engine(
-        settings.url,
-        connect_args={"timeout": settings.write_seconds, "check_same_thread": False},
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        hide_parameters=True,
-    )
+    arguments = {"timeout": settings.write_seconds, "check_same_thread": False}
+    engine = create_engine(settings.url, connect_args=arguments, **POOL)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:

@@ -146,13 +146,9 @@ def _array(column: Column, cells: list[Any]) -> Any:
     if column.kind is Kind.NUMBER:
         return np.array(cells, dtype=np.float64)
     if column.kind is Kind.DATE:
-        dates = [None if cell is None else np.datetime64(_moment(cell), "us") for cell in cells]
+        dates = [None if cell is None else np.datetime64(datetime.fromisoformat(cell["date"]), "us") for cell in cells]
         return np.array(dates, dtype="datetime64[us]")
     return pd.Series(cells, dtype=object)
-
-
-def _moment(cell: Mapping[str, str]) -> datetime:
-    return datetime.fromisoformat(cell["date"])
 
 
 def plain(value: Any) -> Any:

@@ -49,7 +49,10 @@ def run_verify(options: argparse.Namespace) -> int:
             raise SettingError(
                 "Give the public key of the heads with --public-key; without it, anyone could have written them."
             )
-        heads = read_heads(_text(file).splitlines())
+        try:
+            heads = read_heads(file.read_text(encoding="utf-8").splitlines())
+        except OSError as error:
+            raise SettingError(f"{file} cannot be read: {error.strerror}.") from error
         key = key or public_key_of(Path(settings.witness_key + ".pub"))
     with engine_for(options) as engine:
         verdict = verify(engine, heads, key)
@@ -103,10 +106,3 @@ def sign_head(options: argparse.Namespace) -> int:
             raise SettingError(f"{options.to} cannot be written: {error.strerror}.") from error
         print(f"Added the head of place {place} to {options.to}.")
     return 0
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from error

@@ -28,16 +28,11 @@ def add_commands(commands: Any) -> None:
         add_common(part, run, models=True)
 
 
-def _folder(options: argparse.Namespace, *, make: bool = False) -> ModelFolder:
-    path = settings_of(options).models
-    if make:
-        path.mkdir(parents=True, exist_ok=True)
-    return ModelFolder(path)
-
-
 def add_model(options: argparse.Namespace) -> int:
     """Add a version of a model."""
-    folder = _folder(options, make=True)
+    path = settings_of(options).models
+    path.mkdir(parents=True, exist_ok=True)
+    folder = ModelFolder(path)
     try:
         digest = folder.add(options.name, options.file)
     except OSError as error:
@@ -55,7 +50,7 @@ def make_live(options: argparse.Namespace) -> int:
             f"A version goes live when one owner proposes it at /models/{options.name} and another agrees. If that "
             'cannot wait, give the reason for the log: --emergency "REASON".'
         )
-    folder = _folder(options)
+    folder = ModelFolder(settings_of(options).models)
     digest = folder.load(options.name, folder.known(options.name, options.digest)).digest
     with engine_for(options) as engine:
         before = go_live_in_emergency(engine, folder, options.name, digest, caller(), options.emergency)
@@ -66,7 +61,7 @@ def make_live(options: argparse.Namespace) -> int:
 
 def list_models(options: argparse.Namespace) -> int:
     """Show all versions."""
-    folder = _folder(options)
+    folder = ModelFolder(settings_of(options).models)
     with engine_for(options) as engine, engine.connect() as connection:
         for name in folder.names():
             live = live_digest(connection, folder, name)

@@ -36,7 +36,9 @@ def migrate(engine: Engine, to: str = "head") -> None:
         try:
             (command.downgrade if is_down else command.upgrade)(config, to)
         except CommandError as error:
-            raise SettingError(f"The database cannot go from version {before} to {to}: {error}.") from error
+            raise SettingError(
+                f"The database cannot go from version {before} to {to}: {error}. Use a release that knows both."
+            ) from error
 
 
 def allow(engine: Engine, role: str) -> None:

@@ -135,7 +135,7 @@ def known_change(connection: Connection, own: str) -> Change:
     return _change(found)
 
 
-def changes_of(connection: Connection, model: str, first: int = 0, last: int = 2**62) -> list[Change]:
+def changes_of(connection: Connection, model: str, first: int, last: int) -> list[Change]:
     """The changes of a model that were made in some time, the newest first; at most 30."""
     c = changes.c
     some = select(changes).where(c.model == model, c.made_at >= first, c.made_at < last)

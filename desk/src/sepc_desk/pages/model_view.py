@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from sepc.lifecycle import ChangePlan
 from sqlalchemy import Connection
 
-from sepc_desk.models import Model, ModelFolder
-from sepc_desk.owning.changes import Change, changes_of, former_versions
+from sepc_desk.models import Model
+from sepc_desk.owning.changes import Change, changes_of
 from sepc_desk.owning.figures import ModelFigures, figures
-from sepc_desk.owning.plans import plan_of
 from sepc_desk.owning.shadowing import Shadow, shadow
 from sepc_desk.owning.watching import Watched, watched
 from sepc_desk.pages.languages import Language
@@ -56,24 +54,6 @@ class SeenModel:
     reviews: Figures
 
 
-@dataclass(frozen=True)
-class Versions:
-    """Versions of a model, for what its owners may do with them.
-
-    Attributes
-    ----------
-    all : list of str
-        Digests of the files in the folder.
-    former : list of str
-        Those that were live before, the latest first.
-    plan : ChangePlan or None
-    """
-
-    all: list[str]
-    former: list[str]
-    plan: ChangePlan | None
-
-
 def seen_model(connection: Connection, model: Model, first: int | None = None, last: int | None = None) -> SeenModel:
     """A model in some time; by default in the last 14 days."""
     at = now(connection)
@@ -89,13 +69,6 @@ def seen_model(connection: Connection, model: Model, first: int | None = None, l
         changes_of(connection, model.name, 0 if first is None else first, until),
         oversight(connection, model.name).all,
     )
-
-
-def versions_of(connection: Connection, folder: ModelFolder, model: Model) -> Versions:
-    """The versions of a model, and its plan."""
-    all_ = list(folder.versions(model.name))
-    former = [digest for digest in former_versions(connection, model.name) if digest in all_]
-    return Versions(all_, former, plan_of(folder, model.name))
 
 
 def digest_page(connection: Connection, model: Model, day: date, language: Language) -> str:

@@ -12,10 +12,11 @@ from sepc_desk.authority import Action
 from sepc_desk.deciding import decide_rows
 from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.models import Model
-from sepc_desk.owning.changes import ChangeKind, begin, roll_back
+from sepc_desk.owning.changes import ChangeKind, begin, former_versions, roll_back
 from sepc_desk.owning.making import logged_rows
+from sepc_desk.owning.plans import plan_of
 from sepc_desk.owning.shadowing import choose_challenger
-from sepc_desk.pages.model_view import digest_page, seen_model, versions_of
+from sepc_desk.pages.model_view import digest_page, seen_model
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reading import today
 
@@ -43,12 +44,17 @@ async def models(request: Request) -> Response:
 async def one_model(request: Request, name: str) -> Response:
     """A model: what came, what was accepted and right, certificate, alarms, queue, and what can be done."""
     here, model = await _visit_for(Action.SEE_MODEL, request, name)
-    found = await here.read(seen_model, model)
-    versions = await here.read(versions_of, here.desk.folder, model)
-    settings = here.desk.settings
-    may_change = here.may(Action.CHANGE, name)
-    week = today().isoformat()
-    return here.page("model.html", seen=found, versions=versions, settings=settings, may_change=may_change, week=week)
+    folder, do = here.desk.folder, here.desk.reviews.do
+    versions = await do(folder.versions, name)
+    return here.page(
+        "model.html",
+        seen=await here.read(seen_model, model),
+        versions=list(versions),
+        former=[digest for digest in await here.read(former_versions, name) if digest in versions],
+        plan=await do(plan_of, folder, name),
+        may_change=here.may(Action.CHANGE, name),
+        week=today().isoformat(),
+    )
 
 
 @router.post("/models/{name}/audit")

@@ -265,14 +265,7 @@ def _own_answers(connection: Connection, here: Visit, models: list[str]) -> list
     mine = (answers.c.reader == here.caller, answers.c.undone_at.is_(None), cases.c.model.in_(models))
     # Planted cases are not told from others here, so none shows the right label.
     some = (
-        select(
-            answers,
-            cases.c.model,
-            cases.c.model_label,
-            cases.c.state,
-            readings.c.is_blind,
-            cases.c.label.label("settled"),
-        )
+        select(answers, cases.c.model, cases.c.model_label, cases.c.state, readings.c.is_blind)
         .join(cases, cases.c.id == answers.c.case_id)
         .join(readings, readings.c.id == answers.c.reading)
         .where(*mine)
