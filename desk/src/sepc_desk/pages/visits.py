@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter
@@ -35,7 +35,7 @@ MOST_FIELDS = 2_000
 LONGEST_FORM = 256 * 1024
 FIRST_YEAR, LAST_YEAR = 1971, 9000
 
-Given = ParamSpec("Given")
+Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 
@@ -93,14 +93,12 @@ class Visit:
         """The person as a reader of a model's cases."""
         return Reader(self.caller, sees_labels=sees_labels(self.identity, model))
 
-    async def read(
-        self, function: Callable[Concatenate[Connection, Given], Result], *given: Given.args, **named: Given.kwargs
-    ) -> Result:
+    async def read(self, function: Callable[[Connection, *Given], Result], *given: *Given) -> Result:
         """What a function finds in the database, in a thread for pages."""
 
         def found() -> Result:
             with self.desk.engine.connect() as connection:
-                return function(connection, *given, **named)
+                return function(connection, *given)
 
         return await self.desk.reviews.do(found)
 
