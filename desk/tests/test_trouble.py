@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import json
 import os
+import random
 import resource
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +19,7 @@ import httpx2 as httpx
 import pytest
 from attacks import append, forged
 from conftest import Running
-from sample_models import save_models
+from sample_models import model, save_models
 from servers import KEYED, Cluster, DeskProcess
 from sqlalchemy import func, select
 
@@ -25,6 +28,7 @@ from sepc_desk.keys import create_key, revoke_key
 from sepc_desk.migrations.running import migrate
 from sepc_desk.schema import entries
 from sepc_desk.settings import load_settings
+from sepc_desk.verifying import verify
 
 LOAN = {"amount": 8120, "months": 15, "income": 1557, "home": "rent", "age": 48}
 BODY = {"model": "loans", "rows": [LOAN]}
@@ -180,43 +184,119 @@ def test_a_refusal_names_caller_address_and_rule(own: Running) -> None:
     assert told == [("person:auditor", "not_allowed POST /decide")]
 
 
-@pytest.mark.parametrize(
-    "text", ["\0", "\x1e", "\x1f", "\x7f", "\x85", "\u2028", "\u202e", "\ud800", "\U000e0041", "x" * 10**5]
+HOSTILE = (
+    "\0",
+    "\x1e",
+    "\x1f",
+    "\x7f",
+    "\x85",
+    "\u2028",
+    "\u202e",
+    "\ud800",
+    "\U000e0041",
+    "\r\nX: y",
+    "=1+1",
+    "x" * 10**5,
 )
-def test_every_character_is_answered_and_leaves_the_log_whole(running: Running, text: str) -> None:
-    """In paths, queries, headers, bodies and forms; never 500, nor 503."""
-    raw = text.encode("utf-8", "surrogatepass")
-    escaped = "".join(f"%{byte:02x}" for byte in raw)
-    found = []
-    with running.process.client(running.auditor_key) as client:
-        if len(raw) < 100:
-            for path in ("/decisions/{}", "/audit/{}", "/audit/entries/{}", "/v2/models/{}", "/audit/export/{}.csv"):
-                found.append(client.get(path.format(escaped)))
-            for path in (
-                "/decisions?model={}&day=2026-01-01",
-                "/audit/log?model={}",
-                "/audit/log?day={}",
-                "/audit/log?after={}",
-            ):
-                found.append(client.get(path.format(escaped)))
-    headers = {"Authorization": f"Bearer {running.key}"}
-    quoted = json.dumps(text)
+# Where a text can stand in the address of a page or in a form; forms of the last three are bodies of JSON.
+PATHS = (
+    *("/decisions/{}", "/v2/models/{}", "/models/{}", "/changes/{}", "/cases/{}", "/review/{}", "/oversight?model={}"),
+    *("/audit/{}", "/audit/entries/{}", "/audit/export/{}.csv", "/audit/log?model={}", "/audit/log?day={}"),
+    *("/decisions?model={}&day=2026-01-01", "/decisions?model=loans&day={}", "/audit/log?after={}"),
+    *("/models/loans/digest?week={}", "/sign-in/callback?state={}&code={}", "/{}"),
+)
+FORMS = (
+    *("/models/{}/roll-back", "/models/{}/challenger", "/models/{}/compare", "/models/{}/audit", "/review/{}/next"),
+    *("/changes/{}/agree", "/changes/{}/propose", "/changes/{}/discard", "/answers/{}/undo", "/cases/1/answer"),
+    *("/cases/{}/answer", "/cases/1/give-back", "/cases/1/what-if", "/preferences", "/leave"),
+)
+NAMES = ("version", "answer", "comment", "lease", "language", "columns", "value:age", "to", "csrf_token")
+
+
+def escaped(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+def hostile_requests(text: str) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """A text in every field that is read: paths, queries, headers, bodies and forms."""
+    if len(text) < 100:
+        yield from (("GET", path.replace("{}", escaped(text)), {}) for path in PATHS)
+        yield from (("DELETE", path.format(escaped(text)), {}) for path in ("/decisions/{}", "/decisions?model={}"))
+    quoted, form = json.dumps(text), "&".join(f"{name}={escaped(text)}" for name in NAMES)
+    of_form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for path in FORMS:
+        address = path.replace("{}", escaped(text) if len(text) < 100 else "loans")
+        yield "POST", address, {"content": form.encode(), "headers": of_form}
     for body in (
         f'{{"model": {quoted}, "rows": [{json.dumps(LOAN)}]}}',
         f'{{"model": "loans", "rows": [{json.dumps(LOAN | {"home": text})}]}}',
         f'{{"model": "loans", "rows": [{json.dumps(LOAN | {text: 1})}]}}',
         f'{{"model": "loans", "rows": [{json.dumps(LOAN)}], {quoted}: 1}}',
     ):
-        found.append(running.nobody.post("/decide", content=body, headers=headers))
-    found.append(running.nobody.post("/preferences", content=b"language=" + escaped.encode(), headers=headers))
-    if text.isascii() and len(text) < 100 and text not in "\0":
-        answer = running.nobody.get("/head", headers={"Authorization": f"Bearer {text}"})
-        # The parser of HTTP refuses some of these before there is a request.
-        found += [] if answer.text == "Invalid HTTP request received." else [answer]
-    assert all(one.status_code < 500 for one in found), [one.status_code for one in found]
-    assert all("content-security-policy" in one.headers for one in found)
+        yield "POST", "/decide", {"content": body}
+        yield "POST", "/explain", {"content": body}
+    if text.isascii() and len(text) < 100 and text.isprintable():
+        for name in ("Idempotency-Key", "X-Forwarded-For", "Accept-Language", "Cookie", "Authorization", "Origin"):
+            yield "POST", "/decide", {"json": BODY, "headers": {name: text}}
+
+
+def refused_by_the_parser(answer: httpx.Response) -> bool:
+    return answer.text == "Invalid HTTP request received."
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_every_character_is_answered_and_leaves_the_log_whole(running: Running, text: str) -> None:
+    """Never 500, nor 503; sent by an auditor, an owner and a program in turn."""
+    clients = itertools.cycle([running.auditor, running.owner, running.client, running.owner])
+    for client, (method, path, more) in zip(clients, hostile_requests(text), strict=False):
+        answer = client.request(method, path, **more)
+        assert answer.status_code < 500, (method, path, more, answer.text)
+        assert "content-security-policy" in answer.headers or refused_by_the_parser(answer)
     decided = running.client.post("/decide", json=BODY).json()["decisions"][0]
     assert running.auditor.get(f"/decisions/{decided['id']}").json()["model"] == "loans"
+
+
+@pytest.mark.slow
+def test_hostile_requests_beside_clients_that_decide(new_database: Callable[[str], str], model_folder: Path) -> None:
+    database = new_database("postgresql")
+    process = DeskProcess(database, model_folder, processes=2, failed_keys_per_minute=10**6)
+    own = Running(process.wait_ready(), database)
+    rng, is_over, n_hostile = random.Random(0), threading.Event(), int(os.environ.get("DESK_HOSTILE", "20000"))
+    odd = [*range(32), *range(127, 160), 0x2028, 0x2029, 0xD800, 0xDFFF, 0x200F, 0x202E, 0xFEFF, 0x10FFFF]
+
+    def decide(i: int) -> list[str]:
+        name, made = ("loans", "wdbc")[i % 2], []
+        row = LOAN if name == "loans" else model("wdbc")[1][0]
+        while not is_over.is_set():
+            answer = own.client.post("/decide", json={"model": name, "rows": [row]})
+            assert answer.status_code == 200, answer.text
+            made.append(answer.json()["decisions"][0]["id"])
+        return made
+
+    def attack(_: int) -> int:
+        text = "".join(chr(rng.choice(odd)) for _ in range(rng.randint(1, 8)))
+        client, sent = rng.choice([own.auditor, own.owner, own.client, own.nobody]), list(hostile_requests(text))
+        for method, path, more in sent:
+            answer = client.request(method, path, **more)
+            assert answer.status_code < 500, (method, path, more, answer.status_code, answer.text)
+        return len(sent)
+
+    with concurrent.futures.ThreadPoolExecutor(20) as deciding, concurrent.futures.ThreadPoolExecutor(4) as attacking:
+        decided = [deciding.submit(decide, i) for i in range(20)]
+        try:
+            n_sent = 0
+            while n_sent < n_hostile:
+                n_sent += sum(attacking.map(attack, range(40)))
+        finally:
+            is_over.set()
+        made = {own_id: ("loans", "wdbc")[i % 2] for i, one in enumerate(decided) for own_id in one.result()}
+    with own.engine.connect() as connection:
+        logged = dict(
+            connection.execute(select(entries.c.id, entries.c.model).where(entries.c.kind == "decision")).all()
+        )
+    assert {own_id: logged.get(own_id) for own_id in made} == made
+    assert verify(own.engine).is_whole
+    own.close()
 
 
 @pytest.mark.slow
