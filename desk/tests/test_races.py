@@ -44,7 +44,7 @@ class Round:
             return list(connection.execute(statement))
 
     def _proposed(self, digest: str) -> str:
-        own = begin(self.staffed.engine, "loans", ChangeKind.VERSION, self.live, "person:olga", digest)
+        own = begin(self.staffed.engine, "loans", ChangeKind.VERSION, self.live, "person:olga", digest).id
         finish(self.staffed.engine, own, ChangeState.DRAFT, comparison={"summary": ""})
         propose(self.staffed.engine, own, "person:olga", PASSED)
         return own
