@@ -27,8 +27,7 @@ def test_entries_are_linked_as_the_python_function_says(engine: Engine) -> None:
     receipts = chain.append(written[:2]) + chain.append(written[2:])
     before = bytes(32)
     for place, (own, receipt) in enumerate(zip(written, receipts, strict=True), start=1):
-        kept, private = own.kept_digest, own.private_digest
-        before = linked(before, place, kept, private, seal_of(key_of(engine), kept, private))
+        before = linked(before, place, seal_of(key_of(engine), own))
         assert (receipt.place, receipt.hash) == (place, before)
     with engine.connect() as connection:
         assert [entry_of(found) for block in blocks_of(connection) for found in block] == written

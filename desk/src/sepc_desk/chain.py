@@ -7,13 +7,16 @@ write to the table.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import attrgetter
+from struct import Struct
 from typing import Any
 
 import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
@@ -29,15 +32,23 @@ TYPES = {
     "request_row": "integer",
     "salt": "bytea",
     "private_digest": "bytea",
-    "kept_digest": "bytea",
     "seal": "bytea",
 }
-NAMES = (*FIELDS, "kept_digest", "seal")
-# A group is sent as one array per column, written here, since the driver's own take ten times as long.
+NAMES = (*FIELDS, "seal")
+# A group is sent as one array per column, in PostgreSQL's binary form, since the driver's own take ten times as long.
 ARGUMENTS = ", ".join(f"CAST(%s AS {TYPES.get(name, 'text')}[])" for name in NAMES)
 APPEND = f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})"
 ONE = f"SELECT new_place, new_hash, was_there FROM append_entry({', '.join(['%s'] * len(NAMES))})"
-values_of = attrgetter(*FIELDS)
+# The number of each type in PostgreSQL, and its values as bytes.
+WRITTEN: dict[str, tuple[int, Callable[[Any], bytes]]] = {
+    "text": (25, str.encode),
+    "bytea": (17, bytes),
+    "bigint": (20, Struct("!q").pack),
+    "integer": (23, Struct("!i").pack),
+    "boolean": (16, Struct("!?").pack),
+}
+_values_of = attrgetter(*FIELDS)
+_length, _head = Struct("!i").pack, Struct("!5i").pack
 # An entry whose time is further from the clock of the database, or before that of the last entry, is refused.
 MOST_APART = 60_000_000
 
@@ -101,32 +112,33 @@ class Chain:
 def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
     """Append in one statement, given to the driver itself, which takes less time than through SQLAlchemy."""
     key = key_of(connection)
-    rows = [(*values_of(own), kept := own.kept_digest, seal_of(key, kept, own.private_digest)) for own in group]
+    rows = [(*_values_of(own), seal_of(key, own)) for own in group]
     with closing(connection.connection.cursor()) as cursor:
         if len(rows) == 1:
             cursor.execute(ONE, rows[0])
         else:
-            cursor.execute(APPEND, [_array(column) for column in zip(*rows, strict=True)])
+            cursor.execute(APPEND, [_array(*column) for column in zip(NAMES, zip(*rows, strict=True), strict=True)])
         return [Receipt(*one) for one in cursor.fetchall()]
 
 
-def _array(values: Sequence[Any]) -> str:
-    """An array as PostgreSQL reads it: every text in quotes, so that none can be taken for a separator or for null."""
-    first = next((value for value in values if value is not None), None)
-    if first is None:
-        return "{" + ",".join(["NULL"] * len(values)) + "}"
-    write = _of_text if isinstance(first, str) else _of_bytes if isinstance(first, bytes) else str
-    return "{" + ",".join(["NULL" if value is None else write(value) for value in values]) + "}"
+class _Array(bytes):
+    """An array as PostgreSQL reads it: the length of every value before it."""
 
 
-def _of_text(text: str) -> str:
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    return '"' + (text.replace('"', '\\"') if '"' in text else text) + '"'
+class _ArrayDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: _Array) -> _Array:
+        return obj
 
 
-def _of_bytes(value: bytes) -> str:
-    return '"\\\\x' + value.hex() + '"'
+psycopg.adapters.register_dumper(_Array, _ArrayDumper)
+
+
+def _array(name: str, values: Sequence[Any]) -> _Array:
+    number, write = WRITTEN[TYPES.get(name, "text")]
+    parts = [_length(-1) if value is None else _length(len(own := write(value))) + own for value in values]
+    return _Array(_head(1, 1, number, len(values), 1) + b"".join(parts))
 
 
 def append_in(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
@@ -140,29 +152,35 @@ def append_to_locked(connection: Connection, group: Sequence[Entry]) -> list[Rec
     if connection.dialect.name == "postgresql":
         return _append_by_function(connection, group)
     key, (place, before), newest = key_of(connection), head_of(connection), _newest(connection)
+    now = time.time_ns() // 1000
+    known = _known(connection, group)
     receipts: list[Receipt] = []
     new = []
     for own in group:
-        if own.request_key is not None:
-            known = connection.execute(_KNOWN, {"key": own.request_key, "row": own.request_row}).first()
-            if known is not None:
-                receipts.append(Receipt(known.place, known.hash, True))
-                continue
-        if abs(own.at - time.time_ns() // 1000) > MOST_APART or own.at < newest - MOST_APART:
+        if (there := known.get((own.request_key, own.request_row))) is not None:
+            receipts.append(there)
+            continue
+        if not max(now, newest) - MOST_APART <= own.at <= now + MOST_APART:
             raise LogUnavailableError("the clock differs from that of earlier entries")
         place += 1
-        kept = own.kept_digest
-        seal = seal_of(key, kept, own.private_digest)
-        before = linked(before, place, kept, own.private_digest, seal)
-        new.append({name: getattr(own, name) for name in FIELDS} | {"place": place, "seal": seal, "hash": before})
+        seal = seal_of(key, own)
+        before = linked(before, place, seal)
+        new.append(dict(zip(NAMES, _values_of(own), strict=False)) | {"place": place, "seal": seal, "hash": before})
         receipts.append(Receipt(place, before))
     if new:
         connection.execute(insert(entries), new)
     return receipts
 
 
-_KNOWN = select(entries.c.place, entries.c.hash).where(
-    entries.c.request_key == bindparam("key"), entries.c.request_row == bindparam("row")
+def _known(connection: Connection, group: Sequence[Entry]) -> dict[tuple[bytes | None, int | None], Receipt]:
+    """Entries of requests that came before."""
+    keys = {own.request_key for own in group if own.request_key is not None}
+    found = connection.execute(_KNOWN, {"keys": list(keys)}) if keys else ()
+    return {(own.request_key, own.request_row): Receipt(own.place, own.hash, True) for own in found}
+
+
+_KNOWN = select(entries.c.place, entries.c.hash, entries.c.request_key, entries.c.request_row).where(
+    entries.c.request_key.in_(bindparam("keys", expanding=True))
 )
 
 

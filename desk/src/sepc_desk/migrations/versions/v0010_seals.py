@@ -14,38 +14,109 @@ from sepc_desk.migrations.versions.v0007_lengths import WITH_CHECK as MANY
 revision = "0010"
 down_revision = "0008"
 
+# Not even a temporary table of the caller comes before those of the desk.
+AS_OWNER = "SECURITY DEFINER SET search_path = {schema}, pg_temp"
 # The clock is that of the database. A process whose clock is wrong writes nothing, and time never goes back.
-CLOCK = """
-    IF EXISTS (SELECT FROM unnest({ats}) AS t(at)
-        WHERE abs(t.at - extract(epoch FROM clock_timestamp()) * 1000000) > 60000000 OR t.at < last_at - 60000000)
+SEALED = (
+    """
+CREATE FUNCTION append_entries(
+    ids text[], kinds text[], ats bigint[], callers text[], models text[], contexts text[], labels text[],
+    accepteds boolean[], causes text[], abouts text[], request_keys bytea[], request_rows integer[],
+    privates text[], salts bytea[], private_digests bytea[], seals bytea[]
+) RETURNS TABLE (new_place bigint, new_hash bytea, was_there boolean) LANGUAGE plpgsql """
+    + AS_OWNER
+    + """ AS $$
+DECLARE
+    now bigint;
+    newest bigint;
+    before bigint;
+    last_place bigint;
+    last_hash bytea;
+    places bigint[];
+    hashes bytea[];
+BEGIN
+    IF (cardinality(ids) = ALL (ARRAY[cardinality(kinds), cardinality(ats), cardinality(callers), cardinality(models),
+        cardinality(contexts), cardinality(labels), cardinality(accepteds), cardinality(causes), cardinality(abouts),
+        cardinality(request_keys), cardinality(request_rows), cardinality(privates), cardinality(salts),
+        cardinality(private_digests), cardinality(seals)])) IS NOT TRUE
+    THEN
+        RAISE EXCEPTION 'The arrays given to append_entries differ in length.';
+    END IF;
+    PERFORM pg_advisory_xact_lock(7365706364);
+    now := extract(epoch FROM clock_timestamp()) * 1000000;
+    SELECT e.place, e.hash, e.at INTO before, last_hash, newest FROM entries e ORDER BY e.place DESC LIMIT 1;
+    IF NOT FOUND THEN
+        before := 0;
+        last_hash := decode(repeat('00', 32), 'hex');
+    END IF;
+    IF EXISTS (SELECT FROM unnest(ats) AS t(at)
+        WHERE t.at NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000)
     THEN
         RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
     END IF;
-"""
-# Not even a temporary table of the caller comes before those of the desk.
-AS_OWNER = "SECURITY DEFINER SET search_path = {schema}, pg_temp"
-COMMON = (
-    ("LANGUAGE plpgsql", "LANGUAGE plpgsql " + AS_OWNER),
-    ("last_place bigint;", "last_place bigint;\n    last_at bigint;"),
-    ("e.hash INTO last_place, last_hash", "e.hash, e.at INTO last_place, last_hash, last_at"),
-    ("CREATE OR REPLACE", "CREATE"),
-)
-OF_MANY = (
-    ("kept_digests bytea[]\n", "kept_digests bytea[], seals bytea[]\n"),
-    ("cardinality(kept_digests)]", "cardinality(kept_digests), cardinality(seals)]"),
-    ("''::bytea));", "''::bytea) || seals[i]);"),
-    ("private_digest, hash)\n    SELECT", "private_digest, seal, hash)\n    SELECT"),
-    ("t.private_digest, t.hash\n", "t.private_digest, t.seal, t.hash\n"),
-    ("private_digests, hashes, there)", "private_digests, seals, hashes, there)"),
-    ("private, salt, private_digest, hash, is_there)", "private, salt, private_digest, seal, hash, is_there)"),
-    ("    FOR i IN 1..n LOOP", CLOCK.format(ats="ats") + "    FOR i IN 1..n LOOP"),
-)
-OF_ONE = (
-    ("own_kept_digest bytea\n", "own_kept_digest bytea, own_seal bytea\n"),
-    ("''::bytea));", "''::bytea) || own_seal);"),
-    ("private, salt, private_digest, hash)", "private, salt, private_digest, seal, hash)"),
-    ("own_private_digest, new_hash)", "own_private_digest, own_seal, new_hash)"),
-    ("    new_place := last_place", CLOCK.format(ats="ARRAY[own_at]") + "    new_place := last_place"),
+    SELECT array_agg(e.place ORDER BY t.i), array_agg(e.hash ORDER BY t.i) INTO places, hashes
+        FROM unnest(request_keys, request_rows) WITH ORDINALITY AS t(key, row, i) LEFT JOIN LATERAL (
+            SELECT * FROM entries e WHERE e.request_key = t.key AND e.request_row = t.row LIMIT 1) AS e ON true;
+    last_place := before;
+    FOR i IN 1..cardinality(ids) LOOP
+        IF places[i] IS NULL THEN
+            last_place := last_place + 1;
+            last_hash := sha256(last_hash || int8send(last_place) || seals[i]);
+            places[i] := last_place;
+            hashes[i] := last_hash;
+        END IF;
+    END LOOP;
+    INSERT INTO entries (place, id, kind, at, caller, model, context, label, accepted, cause, about,
+        request_key, request_row, private, salt, private_digest, seal, hash)
+    SELECT * FROM unnest(places, ids, kinds, ats, callers, models, contexts, labels, accepteds, causes, abouts,
+        request_keys, request_rows, privates, salts, private_digests, seals, hashes) AS t(place)
+    WHERE t.place > before;
+    RETURN QUERY SELECT t.place, t.hash, t.place <= before FROM unnest(places, hashes) AS t(place, hash);
+END $$
+""",
+    """
+CREATE FUNCTION append_entry(
+    own_id text, own_kind text, own_at bigint, own_caller text, own_model text, own_context text, own_label text,
+    own_accepted boolean, own_cause text, own_about text, own_key bytea, own_row integer,
+    own_private text, own_salt bytea, own_private_digest bytea, own_seal bytea
+) RETURNS TABLE (new_place bigint, new_hash bytea, was_there boolean) LANGUAGE plpgsql """
+    + AS_OWNER
+    + """ AS $$
+DECLARE
+    now bigint;
+    newest bigint;
+    last_place bigint;
+    last_hash bytea;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7365706364);
+    now := extract(epoch FROM clock_timestamp()) * 1000000;
+    IF own_key IS NOT NULL THEN
+        SELECT e.place, e.hash INTO new_place, new_hash FROM entries e
+            WHERE e.request_key = own_key AND e.request_row = own_row;
+        IF FOUND THEN
+            was_there := true;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+    END IF;
+    SELECT e.place, e.hash, e.at INTO last_place, last_hash, newest FROM entries e ORDER BY e.place DESC LIMIT 1;
+    IF NOT FOUND THEN
+        last_place := 0;
+        last_hash := decode(repeat('00', 32), 'hex');
+    END IF;
+    IF own_at NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000 THEN
+        RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
+    END IF;
+    new_place := last_place + 1;
+    new_hash := sha256(last_hash || int8send(new_place) || own_seal);
+    was_there := false;
+    INSERT INTO entries (place, id, kind, at, caller, model, context, label, accepted, cause, about,
+        request_key, request_row, private, salt, private_digest, seal, hash)
+    VALUES (new_place, own_id, own_kind, own_at, own_caller, own_model, own_context, own_label, own_accepted,
+        own_cause, own_about, own_key, own_row, own_private, own_salt, own_private_digest, own_seal, new_hash);
+    RETURN NEXT;
+END $$
+""",
 )
 # Two people must have asked for it: for one decision and what is about it, or for all that is older than some days.
 ERASE = (
@@ -77,13 +148,6 @@ END $$
 )
 
 
-def _with(function: str, changes: tuple[tuple[str, str], ...]) -> str:
-    for before, after in changes:
-        assert before in function or before.startswith(("CREATE OR", "cardinality")), before
-        function = function.replace(before, after, 1)
-    return function
-
-
 def _refuse_entries() -> None:
     """Seals are part of the chain: they can neither be added to entries nor taken away."""
     if op.get_bind().execute(sa.text("SELECT count(*) FROM entries")).scalar():
@@ -103,7 +167,7 @@ def upgrade() -> None:
         op.execute("DROP FUNCTION append_entries")
         op.execute("DROP FUNCTION append_entry")
         schema = connection.execute(sa.text("SELECT quote_ident(current_schema())")).scalar()
-        for function in (_with(MANY, COMMON + OF_MANY), _with(ONE, COMMON[:3] + OF_ONE), ERASE):
+        for function in (*SEALED, ERASE):
             connection.exec_driver_sql(function.replace("{schema}", str(schema)))
         op.execute("REVOKE UPDATE, DELETE, TRUNCATE ON entries FROM PUBLIC")
         op.execute("REVOKE EXECUTE ON FUNCTION append_entries, append_entry, erase_entries FROM PUBLIC")
