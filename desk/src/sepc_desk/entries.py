@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -89,8 +88,6 @@ class Entry:
 
 
 FIELDS = tuple(own.name for own in fields(Entry))
-# The digest of the private part stands for the private part and its salt.
-_sealed = attrgetter(*(name for name in FIELDS if name not in ("private", "salt")))
 
 
 def entry(kind: EntryKind, caller: str, private: Mapping[str, Any] | None = None, **kept: Any) -> Entry:
@@ -115,8 +112,25 @@ def private_digest(salt: bytes, text: str) -> bytes:
 
 def seal_of(key: bytes, own: Entry) -> bytes:
     """What only those who have the key of the log can make for an entry: an HMAC-SHA-256 of all that stays of it."""
-    inner, outer = (one.copy() for one in _keyed(key))
-    inner.update(orjson.dumps((FORMAT, *_sealed(own)), default=bytes.hex))
+    kept = [
+        FORMAT,
+        own.id,
+        own.kind,
+        own.at,
+        own.caller,
+        own.model,
+        own.context,
+        own.label,
+        own.accepted,
+        own.cause,
+        own.about,
+        own.request_key and own.request_key.hex(),
+        own.request_row,
+        own.private_digest and own.private_digest.hex(),
+    ]
+    inner, outer = _keyed(key)
+    inner, outer = inner.copy(), outer.copy()
+    inner.update(orjson.dumps(kept))
     outer.update(inner.digest())
     return outer.digest()
 
