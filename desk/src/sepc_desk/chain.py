@@ -17,13 +17,13 @@ from typing import Any
 import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
-from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, text
+from sqlalchemy import Connection, Engine, bindparam, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from sepc_desk.database import LOG_KEY, shut_down_socket
 from sepc_desk.entries import FIELDS, START, Entry, EntryKind, entry, linked, seal_of
 from sepc_desk.errors import LogUnavailableError, SettingError
-from sepc_desk.schema import contexts, entries
+from sepc_desk.schema import entries
 
 TYPES = {
     "at": "bigint",
@@ -82,7 +82,10 @@ class Chain:
         """Write entries in one transaction; raises `LogUnavailableError` unless the database has confirmed it."""
         try:
             connection = self._connected()
-            return _append_by_function(connection, group) if self.is_postgresql else append_in(connection, group)
+            if self.is_postgresql:
+                return _append_by_function(connection, group)
+            with connection.begin():  # as a writer
+                return append_to_locked(connection, group)
         except (DBAPIError, psycopg.Error, OSError) as error:
             self.close()
             raise LogUnavailableError(type(error).__name__) from error
@@ -143,19 +146,12 @@ def _array(name: str, values: Sequence[Any]) -> _Array:
     return _Array(_head(1, 1, number, len(values), 1) + b"".join(parts) * (len(values) // len(some)))
 
 
-def append_in(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
-    """Append in plain SQL, as SQLite needs it; the connection begins its transactions as a writer."""
-    with connection.begin():
-        return append_to_locked(connection, group)
-
-
 def append_to_locked(connection: Connection, group: Sequence[Entry]) -> list[Receipt]:
     """Append within a transaction during which nobody else writes."""
     if connection.dialect.name == "postgresql":
         return _append_by_function(connection, group)
-    key, (place, before), newest = key_of(connection), head_of(connection), _newest(connection)
-    now = time.time_ns() // 1000
-    known = _known(connection, group)
+    key, known, now = key_of(connection), _known(connection, group), time.time_ns() // 1000
+    place, before, newest = connection.execute(_LAST).first() or (0, START, 0)
     receipts: list[Receipt] = []
     new = []
     for own in group:
@@ -209,24 +205,17 @@ def lock_chain(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(7365706364)"))
 
 
+_LAST = select(entries.c.place, entries.c.hash, entries.c.at).order_by(entries.c.place.desc()).limit(1)
+
+
 def head_of(connection: Connection) -> tuple[int, bytes]:
     """The last place and its hash; 0 and zeros if the log is empty."""
-    last: Select[tuple[int, bytes]] = select(entries.c.place, entries.c.hash).order_by(entries.c.place.desc()).limit(1)
-    found = connection.execute(last).first()
+    found = connection.execute(_LAST).first()
     return (0, START) if found is None else (found.place, bytes(found.hash))
-
-
-def _newest(connection: Connection) -> int:
-    """The time of the last entry."""
-    return int(connection.execute(select(entries.c.at).order_by(entries.c.place.desc()).limit(1)).scalar() or 0)
 
 
 def keep_context(engine: Engine, digest: str, content: str) -> None:
     """Store a context under its digest, unless it is there already."""
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
-        if engine.dialect.name == "postgresql":
-            given = {"digest": digest, "content": content}
-            add = text("INSERT INTO contexts VALUES (:digest, :content) ON CONFLICT DO NOTHING")
-            connection.execute(add, given)
-        elif connection.execute(select(contexts).where(contexts.c.digest == digest)).first() is None:
-            connection.execute(insert(contexts).values(digest=digest, content=content))
+        add = text("INSERT INTO contexts VALUES (:digest, :content) ON CONFLICT DO NOTHING")
+        connection.execute(add, {"digest": digest, "content": content})
