@@ -71,7 +71,7 @@ def decide_rows(model: Model, rows: Sequence[Row], explain: bool = False) -> lis
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            decisions = sepc.decide(model.estimator, _given(model, rows))
+            decisions = sepc.decide(model.estimator, given_to(model, rows))
     except (ValueError, TypeError, KeyError) as error:
         raise RequestError(422, "refused_by_model", str(error)) from error
     columns = (
@@ -101,7 +101,8 @@ def decide_rows(model: Model, rows: Sequence[Row], explain: bool = False) -> lis
     ]
 
 
-def _given(model: Model, rows: Sequence[Row]) -> Any:
+def given_to(model: Model, rows: Sequence[Row]) -> Any:
+    """Rows as a model takes them: with names, if it was fitted with names."""
     frame = frame_of(model.columns, rows)
     return frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, Text, TextClause, text
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 metadata = MetaData()
 
@@ -10,7 +12,7 @@ metadata = MetaData()
 Place = BigInteger().with_variant(Integer, "sqlite")
 
 
-def _where(condition: str) -> dict[str, TextClause]:
+def _where(condition: str) -> dict[str, Any]:
     """What makes an index hold only some rows."""
     return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
 

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, func, ins
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
-from sepc_desk.reviewing.certifying import QueueRow, draw
+from sepc_desk.reviewing.certifying import draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import apart, now, only_one, writing
 from sepc_desk.schema import cases, contexts, entries, monitors, readings, review_progress, review_queues
@@ -153,12 +153,11 @@ class _Enrolment:
             return
         enough = select(review_queues).where(review_queues.c.n_waiting >= size).with_for_update()
         for own in self.connection.execute(enough).all():
-            waiting = QueueRow(own.model, own.digest, own.state, own.n_waiting, own.after_place)
             with apart(self.connection, own.model):
-                while waiting.n_waiting >= size:
-                    waiting = self._draw_block(waiting, last, size)
+                while own.n_waiting >= size:
+                    own = self._draw_block(own, last, size)
 
-    def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
+    def _draw_block(self, own: Row[Any], last: int, size: int) -> Row[Any]:
         e = entries.c
         theirs = contexts_of(self.connection, own.model, own.digest)
         accepted = (e.kind == EntryKind.DECISION, e.accepted.is_(True), e.model == own.model, e.context.in_(theirs))
@@ -170,21 +169,18 @@ class _Enrolment:
         after = block[-1].place if block else last
         model = self.model_of(own.model, own.digest)
         rows = [orjson.loads(one.private)["row"] for one in there]
-        drawn = draw(own.state, model, rows, self.settings)
-        if drawn is not None:
-            chosen = zip(drawn.review.positions.tolist(), drawn.review.purpose.tolist(), strict=True)
+        review, state = draw(own.state, model, rows, self.settings)
+        if review is not None:
+            purposes = [Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED for why in review.purpose]
             self.add(
                 [
-                    (there[i], _purpose(why), {"review": drawn.review.number, "position": i, "draw_order": order})
-                    for order, (i, why) in enumerate(chosen)
+                    (there[i], purpose, {"review": review.number, "position": i, "draw_order": order})
+                    for order, (i, purpose) in enumerate(zip(review.positions.tolist(), purposes, strict=True))
                 ]
             )
-        state = own.state if drawn is None else drawn.state
-        done = QueueRow(own.model, own.digest, state, left, after)
         is_own = (review_queues.c.model == own.model, review_queues.c.digest == own.digest)
-        values = {"state": done.state, "n_waiting": done.n_waiting, "after_place": done.after_place}
-        self.connection.execute(update(review_queues).where(*is_own).values(**values))
-        return done
+        done = update(review_queues).where(*is_own).values(state=state, n_waiting=left, after_place=after)
+        return self.connection.execute(done.returning(*review_queues.c)).one()
 
     def add(self, found: Sequence[tuple[Row[Any], Purpose, Mapping[str, Any]]]) -> None:
         """Let cases wait for readers."""
@@ -235,7 +231,3 @@ class _Enrolment:
             content = self.connection.execute(select(contexts.c.content).where(contexts.c.digest == context))
             self._digests[context] = orjson.loads(content.scalar_one())["model"]["digest"]
         return self._digests[context]
-
-
-def _purpose(why: int) -> Purpose:
-    return Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED

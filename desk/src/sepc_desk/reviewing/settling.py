@@ -52,7 +52,8 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
         locked = set(lock_cases(connection, cases.c.id.in_(waiting)))
         due = [own for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE) if own.case_id in locked]
         final = _finish(connection, due, moment)
-        _write(connection, [own for own in final if own.purpose != Purpose.PLANTED])
+        if said := [_entry(own) for own in final if own.purpose != Purpose.PLANTED]:
+            append_to_locked(connection, said)
         for own_case in dict.fromkeys(own.case_id for own in final):
             _settle_case(connection, own_case, moment)
     return n_lost + len(due)
@@ -68,12 +69,6 @@ def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Seq
     )
     found = select(*columns).join(cases, cases.c.id == answers.c.case_id).where(*due)
     return connection.execute(found.order_by(answers.c.given_at).limit(most)).all()
-
-
-def _write(connection: Connection, due: Sequence[Row[Any]]) -> None:
-    """Append answers to the chain, in the transaction that makes them final."""
-    if due:
-        append_to_locked(connection, [_entry(own) for own in due])
 
 
 def _entry(own: Row[Any]) -> Entry:

@@ -52,7 +52,7 @@ async def some_cases(request: Request) -> Response:
     day = _day(request.query_params.get("day", ""))
     after = _whole(request.query_params.get("after", "0"), "after")
     limit = min(_whole(request.query_params.get("limit", "100"), "limit"), MOST_LISTED)
-    listed = await _in_thread(_listed, desk.engine, model, day, after, limit)
+    listed = await asyncio.to_thread(_listed, desk.engine, model, day, after, limit)
     await _note(desk, identity, model, f"day:{day.isoformat()}")
     return answer({"decisions": listed, "next": listed[-1]["receipt"]["place"] if len(listed) == limit > 0 else None})
 
@@ -64,7 +64,7 @@ async def erase_case(request: Request, case: str) -> Response:
     identity = await desk.gate.identify(request)
     found = await _permitted(desk, identity, case)
     require(identity, Action.ERASE, Thing(found["model"]))
-    return _told(await _in_thread(erase, desk.engine, case, identity.caller))
+    return _told(await asyncio.to_thread(erase, desk.engine, case, identity.caller))
 
 
 @router.delete("/decisions", openapi_extra=RETENTION_DOCUMENT)
@@ -78,7 +78,7 @@ async def erase_old_cases(request: Request) -> Response:
     days = _whole(request.query_params.get("days", ""), "days")
     if days > MOST_DAYS:
         raise RequestError(422, "bad_days", f"days must be at most {MOST_DAYS:,}.")
-    return _told(await _in_thread(erase_older, desk.engine, days, identity.caller, model))
+    return _told(await asyncio.to_thread(erase_older, desk.engine, days, identity.caller, model))
 
 
 def _told(erased: Erased) -> Response:
@@ -93,13 +93,13 @@ async def head(request: Request) -> Response:
     """The last place of the chain and its hash, to be kept elsewhere."""
     desk = desk_of(request)
     await desk.gate.identify(request)
-    place, own_hash = await _in_thread(_head, desk.engine)
+    place, own_hash = await asyncio.to_thread(_head, desk.engine)
     return answer({"place": place, "hash": own_hash.hex()})
 
 
 async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
     """A case, if the caller may see it; otherwise it does not exist for the caller."""
-    found = await _in_thread(_case, desk.engine, case) if len(case) <= LONGEST_ID and case.isalnum() else None
+    found = await asyncio.to_thread(_case, desk.engine, case) if len(case) <= LONGEST_ID and case.isalnum() else None
     if found is None or not may(identity, Action.SEE_DECISION, found[1]):
         raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
     content: dict[str, Any] = found[0]
@@ -133,10 +133,6 @@ async def _note(desk: Desk, identity: Identity, model: str, about: str) -> None:
     """Log who sees what, before it is shown."""
     made = entry(EntryKind.ACCESS, identity.caller, model=model, about=about)
     await desk.grouper.do([Work(identity.caller, ready=[made])], desk.settings.answer_seconds)
-
-
-async def _in_thread(function: Any, *arguments: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
 def _day(text: str) -> date:

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sepc_desk.authority import Action, Identity, Thing, require
-from sepc_desk.deciding import decide_rows
+from sepc_desk.deciding import decide_rows, given_to
 from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.rows import Row, frame_of, ignored_columns, plain, typed_row
+from sepc_desk.rows import Row, ignored_columns, plain, typed_row
 from sepc_desk.service.desk import Desk, answer, desk_of, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
@@ -33,28 +33,21 @@ LIMITS = ("fixed", "bounds", "direction", "min_trust", "n_answers")
 @router.post("/decide", openapi_extra=DECIDE_DOCUMENT)
 async def decide(request: Request) -> Response:
     """Decide on rows with the live version of a model, and log every decision before it is answered."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
-    body = await object_body(request)
-    return answer(await decided(desk, identity, request, body, explain=False))
+    return await _decided(request, explain=False)
 
 
 @router.post("/explain", openapi_extra=EXPLAIN_DOCUMENT)
 async def explain(request: Request) -> Response:
     """Decide as `/decide` does, and give the reason and the terms of each decision."""
+    return await _decided(request, explain=True)
+
+
+async def _decided(request: Request, *, explain: bool) -> Response:
     desk = desk_of(request)
     identity = await desk.gate.identify(request)
     body = await object_body(request)
-    return answer(await decided(desk, identity, request, body, explain=True))
-
-
-async def decided(
-    desk: Desk, identity: Identity, request: Request, body: dict[str, Any], *, explain: bool
-) -> dict[str, Any]:
-    """The answer to rows in a body."""
     _refuse_unknown(body, {"model", "rows"})
-    name = body.get("model")
-    model = permitted_model(desk, identity, name)
+    model = permitted_model(desk, identity, body.get("model"))
     rows = typed_rows(desk, model, body.get("rows"), explain=explain)
     answers = await decide_and_log(desk, identity, request, model, rows, explain=explain)
     content = {
@@ -64,7 +57,7 @@ async def decided(
         "decisions": [own.content for own in answers],
     }
     further = ignored_columns(model.columns, body["rows"], rows)
-    return content | {"ignored": further} if further else content
+    return answer(content | {"ignored": further} if further else content)
 
 
 def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
@@ -82,8 +75,7 @@ def typed_rows(desk: Desk, model: Model, rows: Any, *, explain: bool) -> list[Ro
     most = desk.settings.max_explained_rows if explain else desk.settings.max_rows
     if len(rows) > most:
         raise RequestError(413, "too_many_rows", f"The request has {len(rows):,} rows; at most {most:,} are allowed.")
-    columns = model.columns
-    return [typed_row(columns, row, i) for i, row in enumerate(rows)]
+    return [typed_row(model.columns, row, i) for i, row in enumerate(rows)]
 
 
 async def decide_and_log(
@@ -175,11 +167,9 @@ def _bound(column: str, limit: Any) -> Any:
 
 def search(model: Model, row: Row, to: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What would have to change in a row, as JSON has it."""
-    frame = frame_of(model.columns, [row])
-    given = frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
     now = decide_rows(model, [row])[0]
     try:
-        found = sepc.recourse(model.estimator, given, to=to, **options)
+        found = sepc.recourse(model.estimator, given_to(model, [row]), to=to, **options)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RequestError(422, "refused_by_model", str(error)) from error
     return {

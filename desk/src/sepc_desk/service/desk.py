@@ -147,7 +147,7 @@ class Desk:
                 await work()
                 self.done[name] = time.monotonic()
             except Exception as error:  # noqa: BLE001 - no failure may end the task
-                self.metrics.task_failed(name)
+                self.metrics.task_failures.labels(name).inc()
                 log.exception("task failed", extra={"task": name, "error": type(error).__name__})
 
     async def reload(self) -> None:
@@ -222,21 +222,16 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-async def json_body(request: Request) -> Any:
-    """The body of a request as JSON; memory for it is given back when the request ends."""
+async def object_body(request: Request) -> dict[str, Any]:
+    """The body of a request, which must be an object; memory for it is given back when the request ends."""
     desk = desk_of(request)
     settings = desk.settings
     with desk.buffers.lent() as taken:
         body = await read_body(request, settings.max_bytes, settings.body_seconds, desk.buffers, taken)
         try:
-            return orjson.loads(body)
+            found = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise RequestError(400, "not_json", f"The body is not JSON: {error}.") from None
-
-
-async def object_body(request: Request) -> dict[str, Any]:
-    """The body of a request, which must be an object."""
-    found = await json_body(request)
     if not isinstance(found, dict):
         raise RequestError(400, "not_object", "The body must be a JSON object.")
     return found

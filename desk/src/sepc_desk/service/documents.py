@@ -195,20 +195,19 @@ INFER_DOCUMENT = _post(
     },
     KEY_HEADER,
 )
+
+
+def _query(name: str, *, required: bool = False, **schema: Any) -> Document:
+    return {"name": name, "in": "query", "required": required, "schema": schema}
+
+
+_MODEL = _query("model", required=True, type="string")
 CASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["id", "kind", "at", "erased"]})}
 _ERASED: Document = {"type": "object", "required": ["erased", "waits_for_another_person"]}
 _WAITS = {"description": "Another person must ask for it, too", "content": {"application/json": {"schema": _ERASED}}}
 ERASE_DOCUMENT: Document = {"responses": _responses(_ERASED) | {"202": _WAITS}}
 RETENTION_DOCUMENT: Document = ERASE_DOCUMENT | {
-    "parameters": [
-        {"name": "model", "in": "query", "required": True, "schema": {"type": "string"}},
-        {
-            "name": "days",
-            "in": "query",
-            "required": True,
-            "schema": {"type": "integer", "minimum": 0, "maximum": 99999},
-        },
-    ]
+    "parameters": [_MODEL, _query("days", required=True, type="integer", minimum=0, maximum=99999)]
 }
 HEAD_DOCUMENT: Document = {"responses": _responses(RECEIPT)}
 PLAIN_DOCUMENT: Document = {"responses": _responses({"type": "object"})}
@@ -220,10 +219,10 @@ METRICS_DOCUMENT: Document = {
 }
 LIST_DOCUMENT: Document = {
     "parameters": [
-        {"name": "model", "in": "query", "required": True, "schema": {"type": "string"}},
-        {"name": "day", "in": "query", "required": True, "schema": {"type": "string", "format": "date"}},
-        {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}},
-        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1000}},
+        _MODEL,
+        _query("day", required=True, type="string", format="date"),
+        _query("after", type="integer", minimum=0),
+        _query("limit", type="integer", minimum=0, maximum=1000),
     ],
     "responses": _responses({"type": "object", "required": ["decisions"]}),
 }

@@ -22,7 +22,7 @@ from sepc_desk.errors import LogUnavailableError, RequestError
 from sepc_desk.models import Model
 from sepc_desk.rows import Row
 from sepc_desk.service.metrics import Metrics
-from sepc_desk.service.repeats import Answer, answers_of_log, new_answer
+from sepc_desk.service.repeats import Answer, answer_of, answers_of_log
 
 log = logging.getLogger("sepc_desk")
 
@@ -188,7 +188,7 @@ class Grouper:
             receipts = await self._write(written)
         except LogUnavailableError as error:
             log.warning("log unavailable", extra={"error": str(error)})
-            self.metrics.write_failed()
+            self.metrics.write_failures.inc()
             self.failed_at = time.monotonic()
             _fail(able, _unavailable())
             return
@@ -302,7 +302,7 @@ def _entries(own: Work) -> list[Entry]:
 
 def _answers(own: Work, mine: list[Entry], got: list[Receipt]) -> list[Answer]:
     decided: list[Any] = own.decided or [None] * len(mine)
-    return [new_answer(made, one, receipt) for made, one, receipt in zip(mine, decided, got, strict=True)]
+    return [answer_of(made.id, one, receipt) for made, one, receipt in zip(mine, decided, got, strict=True)]
 
 
 def _fail(group: list[Work], error: RequestError) -> None:

@@ -30,12 +30,6 @@ async def server(request: Request) -> Response:
     return answer({"name": "sepc-desk", "version": sepc_desk.__version__, "extensions": []})
 
 
-@router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
-async def live(request: Request) -> Response:
-    """Whether the process answers."""
-    return answer({"live": True})
-
-
 @router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
     """Whether models are loaded and the database answers."""
@@ -147,11 +141,9 @@ def _output_types(model: Model) -> dict[str, str]:
 
 def _outputs(model: Model, decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     given = [own | own["receipt"] for own in decisions]
-    return [
-        {"name": name, "shape": [len(given)], "datatype": kind, "data": [_cell(own[name], kind) for own in given]}
-        for name, kind in _output_types(model).items()
-    ]
-
-
-def _cell(value: Any, datatype: str) -> Any:
-    return str(value) if datatype == "BYTES" and value is not None else value
+    found = []
+    for name, kind in _output_types(model).items():
+        cells = [own[name] for own in given]
+        data = [None if cell is None else str(cell) for cell in cells] if kind == "BYTES" else cells
+        found.append({"name": name, "shape": [len(given)], "datatype": kind, "data": data})
+    return found

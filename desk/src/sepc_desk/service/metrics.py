@@ -33,12 +33,11 @@ class Metrics:
         self._seconds = self._histogram("request_seconds", "Time to answer", SECONDS, "route")
         self._write = self._histogram("write_seconds", "Time to write a group to the log", SECONDS)
         self._group = self._histogram("group_entries", "Entries in a group", SIZES)
-        self._failed = self._counter("write_failures", "Groups that the log did not confirm")
+        self.write_failures = self._counter("write_failures", "Groups that the log did not confirm")
         self._waiting = self._gauge("waiting_rows", "Rows that wait to be decided", "livesum")
         self._lag = self._gauge("log_lag_seconds", "Age of the oldest row that waits", "livemax")
         self._head = self._gauge("chain_place", "The last place of the chain that was seen", "max")
-
-        self._tasks = self._counter("task_failures", "Failures of background tasks", "task")
+        self.task_failures = self._counter("task_failures", "Failures of background tasks", "task")
 
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
         return Counter(name, what, labels, namespace=NAMESPACE, registry=self.registry)
@@ -67,14 +66,6 @@ class Metrics:
         self._write.observe(seconds)
         self._group.observe(n)
         self._head.set(place)
-
-    def write_failed(self) -> None:
-        """Count a group that the log did not confirm."""
-        self._failed.inc()
-
-    def task_failed(self, task: str) -> None:
-        """Count a background task that failed and will be tried again."""
-        self._tasks.labels(task).inc()
 
     def waiting(self, n: int, oldest: float | None) -> None:
         """Note how many rows wait, and since when."""

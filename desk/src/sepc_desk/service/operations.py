@@ -15,6 +15,7 @@ router = APIRouter()
 
 
 @router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
+@router.get("/v2/health/live", openapi_extra=HEALTH_DOCUMENT)
 async def live(request: Request) -> Response:
     """Answers as long as the process runs."""
     return answer({"live": True})
