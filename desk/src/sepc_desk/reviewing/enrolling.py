@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Purpose as DrawnFor
-from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, delete, func, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
@@ -76,11 +76,17 @@ def _behind(connection: Connection) -> dict[str, int]:
 
 
 def _move_on(connection: Connection, name: str, place: int) -> None:
-    if place == _progress(connection, name):
-        return
-    own = review_progress.c.name == name
-    if connection.execute(update(review_progress).where(own).values(place=place)).rowcount == 0:
-        connection.execute(insert(review_progress).values(name=name, place=place))
+    if place != _progress(connection, name):
+        _change_or_add(connection, review_progress, {"name": name}, {"place": place}, {"place": place})
+
+
+def _change_or_add(
+    connection: Connection, table: Table, own: dict[str, Any], changed: dict[str, Any], new: dict[str, Any]
+) -> None:
+    """Change the row of a table that has these values, or add it."""
+    is_own = [table.c[name] == value for name, value in own.items()]
+    if connection.execute(update(table).where(*is_own).values(**changed)).rowcount == 0:
+        connection.execute(insert(table).values(**own, **new))
 
 
 def _fresh(connection: Connection, after: int, most: int, *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
@@ -123,28 +129,15 @@ class _Enrolment:
             if own.context is not None:
                 by_version.setdefault((own.model, self.digest(own.context)), []).append(own)
         for (model, digest), decided in by_version.items():
-            accepted = [own.place for own in decided if own.accepted]
-            if accepted:
-                self._count(model, digest, len(accepted), accepted[0])
-            self._count_for_monitor(model, digest, decided)
-
-    def _count_for_monitor(self, model: str, digest: str, decided: Sequence[Row[Any]]) -> None:
-        n, since = len(decided), decided[0].at
-        own = (monitors.c.model == model, monitors.c.digest == digest)
-        more = {
-            "n_waiting": monitors.c.n_waiting + n,
-            "waiting_since": func.coalesce(monitors.c.waiting_since, since),
-        }
-        if self.connection.execute(update(monitors).where(*own).values(**more)).rowcount == 0:
-            new = {"model": model, "digest": digest, "n_reference": 0, "after_place": decided[0].place - 1}
-            self.connection.execute(insert(monitors).values(**new, n_waiting=n, waiting_since=since))
-
-    def _count(self, model: str, digest: str, n: int, first: int) -> None:
-        own = (review_queues.c.model == model, review_queues.c.digest == digest)
-        more = {"n_waiting": review_queues.c.n_waiting + n}
-        if self.connection.execute(update(review_queues).where(*own).values(**more)).rowcount == 0:
-            new = {"model": model, "digest": digest, "state": None, "n_waiting": n, "after_place": first - 1}
-            self.connection.execute(insert(review_queues).values(**new))
+            version = {"model": model, "digest": digest}
+            if accepted := [own.place for own in decided if own.accepted]:
+                more = {"n_waiting": review_queues.c.n_waiting + len(accepted)}
+                new = {"state": None, "n_waiting": len(accepted), "after_place": accepted[0] - 1}
+                _change_or_add(self.connection, review_queues, version, more, new)
+            n, since, m = len(decided), decided[0].at, monitors.c
+            more = {"n_waiting": m.n_waiting + n, "waiting_since": func.coalesce(m.waiting_since, since)}
+            new = {"n_reference": 0, "after_place": decided[0].place - 1, "n_waiting": n, "waiting_since": since}
+            _change_or_add(self.connection, monitors, version, more, new)
 
     def draw(self, last: int) -> None:
         """Where enough accepted decisions wait, let the queue of the certificate draw some of them."""

@@ -48,8 +48,7 @@ async def _decided(request: Request, *, explain: bool) -> Response:
     body = await object_body(request)
     _refuse_unknown(body, {"model", "rows"})
     model = permitted_model(desk, identity, body.get("model"))
-    rows = typed_rows(desk, model, body.get("rows"), explain=explain)
-    answers = await decide_and_log(desk, identity, request, model, rows, explain=explain)
+    rows, answers = await decide_and_log(desk, identity, request, model, body.get("rows"), explain=explain)
     content = {
         "model": model.name,
         "version": model.digest,
@@ -68,37 +67,28 @@ def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
     return desk.model(name)
 
 
-def typed_rows(desk: Desk, model: Model, rows: Any, *, explain: bool) -> list[Row]:
-    """The rows of a request by the columns of the model."""
-    if not isinstance(rows, list) or not rows:
-        raise RequestError(422, "no_rows", 'Send at least one row: {"rows": [{"column": value, ...}, ...]}.')
-    most = desk.settings.max_explained_rows if explain else desk.settings.max_rows
-    if len(rows) > most:
-        raise RequestError(413, "too_many_rows", f"The request has {len(rows):,} rows; at most {most:,} are allowed.")
-    return [typed_row(model.columns, row, i) for i, row in enumerate(rows)]
-
-
 async def decide_and_log(
-    desk: Desk, identity: Identity, request: Request, model: Model, rows: list[Row], *, explain: bool
-) -> list[Answer]:
-    """Have rows decided and logged, in groups with the rows of other requests."""
-    key = _request_key(identity, request)
-    size = desk.settings.batch_rows
-    work = [
-        Work(identity.caller, model, rows[start : start + size], key, start, explain)
-        for start in range(0, len(rows), size)
-    ]
-    return await desk.grouper.do(work, desk.settings.answer_seconds)
-
-
-def _request_key(identity: Identity, request: Request) -> bytes | None:
-    given = request.headers.get("idempotency-key")
-    if given is None:
-        return None
-    if not KEY.fullmatch(given):
+    desk: Desk, identity: Identity, request: Request, model: Model, given: Any, *, explain: bool
+) -> tuple[list[Row], list[Answer]]:
+    """Have rows decided and logged, in groups with those of other requests; returns them by the model's columns."""
+    if not isinstance(given, list) or not given:
+        raise RequestError(422, "no_rows", 'Send at least one row: {"rows": [{"column": value, ...}, ...]}.')
+    settings = desk.settings
+    most = settings.max_explained_rows if explain else settings.max_rows
+    if len(given) > most:
+        raise RequestError(413, "too_many_rows", f"The request has {len(given):,} rows; at most {most:,} are allowed.")
+    rows = [typed_row(model.columns, row, i) for i, row in enumerate(given)]
+    key = request.headers.get("idempotency-key")
+    if key is not None and not KEY.fullmatch(key):
         message = "An Idempotency-Key has 8 to 200 characters from ! to ~, such as a UUID."
         raise RequestError(400, "bad_idempotency_key", message)
-    return request_key(identity.caller, given)
+    digest = None if key is None else request_key(identity.caller, key)
+    size = settings.batch_rows
+    work = [
+        Work(identity.caller, model, rows[start : start + size], digest, start, explain)
+        for start in range(0, len(rows), size)
+    ]
+    return rows, await desk.grouper.do(work, settings.answer_seconds)
 
 
 def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:

@@ -12,7 +12,7 @@ import sepc_desk
 from sepc_desk.columns import Column, Kind
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.service.decide import decide_and_log, permitted_model, typed_rows
+from sepc_desk.service.decide import decide_and_log, permitted_model
 from sepc_desk.service.desk import NEEDED, answer, desk_of, object_body
 from sepc_desk.service.documents import HEALTH_DOCUMENT, INFER_DOCUMENT, PLAIN_DOCUMENT
 
@@ -64,8 +64,8 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     identity = await desk.gate.identify(request)
     model = _of_version(permitted_model(desk, identity, name), version)
     body = await object_body(request)
-    rows = typed_rows(desk, model, rows_of(model.columns, body.get("inputs")), explain=False)
-    answers = await decide_and_log(desk, identity, request, model, rows, explain=False)
+    given = rows_of(model.columns, body.get("inputs"))
+    _, answers = await decide_and_log(desk, identity, request, model, given, explain=False)
     content = {
         "model_name": model.name,
         "model_version": model.digest,
