@@ -111,13 +111,7 @@ class Desk:
     async def start(self) -> None:
         """Begin to serve."""
         settings = self.settings
-        self.grouper = Grouper(
-            Chain(self.engine),
-            self.metrics,
-            batch_rows=settings.batch_rows,
-            most_waiting=settings.max_waiting_rows,
-            write_seconds=settings.write_seconds,
-        )
+        self.grouper = Grouper(Chain(self.engine), self.metrics, settings)
         ring = KeyRing(self.engine, settings.oidc_roles)
         await ring.refresh()
         self.gate = Gate(ring, settings.requests_per_second, settings.failed_keys_per_minute)

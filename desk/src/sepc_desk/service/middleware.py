@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.metrics import Metrics
 from sepc_desk.service.refusals import refused
 
 log = logging.getLogger("sepc_desk.requests")
@@ -77,9 +76,8 @@ class EveryRequest:
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "none")
         desk: Any = getattr(scope["app"].state, "desk", None) if "app" in scope else None
-        metrics: Metrics | None = None if desk is None else desk.metrics
-        if metrics is not None:
-            metrics.answered(route, status, seconds)
+        if desk is not None:
+            desk.metrics.answered(route, status, seconds)
         if status >= 400 or route not in QUIET:
             level = logging.WARNING if status >= 500 else logging.INFO
             told = {"route": route, "status": status, "ms": round(1e3 * seconds, 2), "request": request_id}
