@@ -149,16 +149,6 @@ def sees_labels(person: Identity, model: str) -> bool:
     return may(person, Action.DECIDE, Thing(model)) or may(person, Action.SEE_DECISION, Thing(model, is_hidden=True))
 
 
-def described() -> str:
-    """The table as the documentation has it."""
-    head = ["", *(f"`{role}`" for role in ROLES)]
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for action, roles in TABLE.items():
-        note = ", signed in" if action in SIGNED_IN else ""
-        lines.append(f"| {action}{note} | {' | '.join(roles.get(role, '') for role in ROLES)} |")
-    return "\n".join(lines)
-
-
 def identity_of_key(key: Key) -> Identity:
     """The identity that a key stands for."""
     caller = f"{PERSON}{key.name}" if key.is_person else f"key:{key.id}"

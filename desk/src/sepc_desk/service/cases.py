@@ -19,7 +19,7 @@ from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds, entry_by_id, shown
 from sepc_desk.reviewing.seeing import may_be_read
 from sepc_desk.schema import entries
-from sepc_desk.service.desk import Desk, answer, desk_of
+from sepc_desk.service.desk import Desk, answer, identified
 from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT, RETENTION_DOCUMENT
 from sepc_desk.service.grouping import Work
 
@@ -34,8 +34,7 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 @router.get("/decisions/{case}", openapi_extra=CASE_DOCUMENT)
 async def one_case(request: Request, case: str) -> Response:
     """A logged decision with all that is stored of it; programs see only their own."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     found = await _permitted(desk, identity, case)
     await _note(desk, identity, found["model"], case)
     return answer(found)
@@ -44,8 +43,7 @@ async def one_case(request: Request, case: str) -> Response:
 @router.get("/decisions", openapi_extra=LIST_DOCUMENT)
 async def some_cases(request: Request) -> Response:
     """The decisions of a model on a day, without private data; for owners and auditors."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     model = request.query_params.get("model", "")
     require(identity, Action.LIST_DECISIONS, Thing(model))
     desk.model(model)  # before anything is logged under a name that does not exist
@@ -60,8 +58,7 @@ async def some_cases(request: Request) -> Response:
 @router.delete("/decisions/{case}", openapi_extra=ERASE_DOCUMENT)
 async def erase_case(request: Request, case: str) -> Response:
     """Erase the private data of a case, once a second person asks for it; label, acceptance and cause stay."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     found = await _permitted(desk, identity, case)
     require(identity, Action.ERASE, Thing(found["model"]))
     return _told(await asyncio.to_thread(erase, desk.engine, case, identity.caller))
@@ -70,8 +67,7 @@ async def erase_case(request: Request, case: str) -> Response:
 @router.delete("/decisions", openapi_extra=RETENTION_DOCUMENT)
 async def erase_old_cases(request: Request) -> Response:
     """Erase the private data of a model's cases that are older than some days, once two people have asked for it."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     model = request.query_params.get("model", "")
     require(identity, Action.ERASE, Thing(model))
     desk.model(model)
@@ -91,8 +87,7 @@ def _told(erased: Erased) -> Response:
 @router.get("/head", openapi_extra=HEAD_DOCUMENT)
 async def head(request: Request) -> Response:
     """The last place of the chain and its hash, to be kept elsewhere."""
-    desk = desk_of(request)
-    await desk.gate.identify(request)
+    desk, _ = await identified(request)
     place, own_hash = await asyncio.to_thread(_head, desk.engine)
     return answer({"place": place, "hash": own_hash.hex()})
 

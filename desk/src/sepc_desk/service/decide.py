@@ -17,7 +17,7 @@ from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.rows import Row, ignored_columns, plain, typed_row
-from sepc_desk.service.desk import Desk, answer, desk_of, object_body
+from sepc_desk.service.desk import Desk, answer, identified, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
 from sepc_desk.service.repeats import Answer
@@ -43,8 +43,7 @@ async def explain(request: Request) -> Response:
 
 
 async def _decided(request: Request, *, explain: bool) -> Response:
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     body = await object_body(request)
     _refuse_unknown(body, {"model", "rows"})
     model = permitted_model(desk, identity, body.get("model"))
@@ -102,8 +101,7 @@ def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:
 @router.post("/recourse", openapi_extra=RECOURSE_DOCUMENT)
 async def recourse(request: Request) -> Response:
     """Find what would have to change in a row so that the model accepts a given label; the search is logged."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     body = await object_body(request)
     _refuse_unknown(body, {"model", "row", "to", *LIMITS})
     model = permitted_model(desk, identity, body.get("model"))

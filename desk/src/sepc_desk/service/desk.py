@@ -18,6 +18,7 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Identity
 from sepc_desk.chain import MOST_APART, Chain, keep_context
 from sepc_desk.database import check_durable, engine_of, keep_task
 from sepc_desk.errors import RequestError
@@ -214,6 +215,12 @@ def desk_of(request: Request) -> Desk:
     """The desk of the application that a request came to."""
     desk: Desk = request.app.state.desk
     return desk
+
+
+async def identified(request: Request) -> tuple[Desk, Identity]:
+    """The desk, and who asks; raises if the caller is not known."""
+    desk = desk_of(request)
+    return desk, await desk.gate.identify(request)
 
 
 async def object_body(request: Request) -> dict[str, Any]:

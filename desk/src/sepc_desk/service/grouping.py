@@ -249,31 +249,28 @@ def _decide(group: list[Work]) -> None:
         if own.model is not None and own.rows:
             together.setdefault((own.model.name, own.model.digest, own.explain), []).append(own)
     for some in together.values():
-        try:
-            _decide_together(some)
-        except Exception:  # noqa: BLE001 - one request's rows must not fail those of another
-            for own in some:
-                _decide_alone(own)
+        _decide_together(some)
 
 
 def _decide_together(some: list[Work]) -> None:
     model = some[0].model
     assert model is not None
-    decided = decide_rows(model, [row for own in some for row in own.rows], some[0].explain)
+    try:
+        decided = decide_rows(model, [row for own in some for row in own.rows], some[0].explain)
+    except Exception as error:  # noqa: BLE001 - a model may fail in any way on unexpected values
+        if len(some) > 1:  # one request's rows must not fail those of another
+            for own in some:
+                _decide_together([own])
+        elif isinstance(error, RequestError):
+            _fail(some, error)
+        else:
+            log.exception("model failed", extra={"error": type(error).__name__})
+            _fail(some, RequestError(422, "refused_by_model", "The model cannot decide on these values."))
+        return
     start = 0
     for own in some:
         own.decided = decided[start : start + len(own.rows)]
         start += len(own.rows)
-
-
-def _decide_alone(own: Work) -> None:
-    try:
-        _decide_together([own])
-    except RequestError as error:
-        _fail([own], error)
-    except Exception as error:  # noqa: BLE001 - a model may fail in any way on unexpected values
-        log.exception("model failed", extra={"error": type(error).__name__})
-        _fail([own], RequestError(422, "refused_by_model", "The model cannot decide on these values."))
 
 
 def _entries(own: Work) -> list[Entry]:

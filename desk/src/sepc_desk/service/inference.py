@@ -13,7 +13,7 @@ from sepc_desk.columns import Column, Kind
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.service.decide import decide_and_log, permitted_model
-from sepc_desk.service.desk import NEEDED, answer, desk_of, object_body
+from sepc_desk.service.desk import NEEDED, answer, desk_of, identified, object_body
 from sepc_desk.service.documents import HEALTH_DOCUMENT, INFER_DOCUMENT, PLAIN_DOCUMENT
 
 router = APIRouter(prefix="/v2")
@@ -26,7 +26,7 @@ TYPE_OF_KIND = {Kind.NUMBER: "FP64", Kind.CATEGORY: "BYTES", Kind.DATE: "BYTES",
 @router.get("", openapi_extra=PLAIN_DOCUMENT)
 async def server(request: Request) -> Response:
     """Name and version of the server."""
-    await desk_of(request).gate.identify(request)
+    await identified(request)
     return answer({"name": "sepc-desk", "version": sepc_desk.__version__, "extensions": []})
 
 
@@ -60,8 +60,7 @@ async def model_ready(request: Request, name: str, version: str | None = None) -
 @router.post("/models/{name}/versions/{version}/infer", openapi_extra=INFER_DOCUMENT)
 async def infer(request: Request, name: str, version: str | None = None) -> Response:
     """Decide on rows that are sent as columns, and log every decision before it is answered."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     model = _of_version(permitted_model(desk, identity, name), version)
     body = await object_body(request)
     given = rows_of(model.columns, body.get("inputs"))
@@ -75,8 +74,7 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
 
 
 async def _model(request: Request, name: str, version: str | None) -> Model:
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     return _of_version(permitted_model(desk, identity, name), version)
 
 
