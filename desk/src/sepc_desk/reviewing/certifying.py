@@ -36,19 +36,16 @@ def draw(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            queue = _queue(state, model, n, settings)
+            if state is not None:
+                queue = ReviewQueue.from_bytes(bytes(state), model.estimator)
+            else:
+                promise = {"max_risk": settings.certificate_risk, "confidence": settings.certificate_confidence}
+                queue = ReviewQueue(model.estimator, n, **promise)
             review = queue.choose(given_to(model, rows), n_rows=n)
     except ValueError as error:
         log.warning("nothing drawn", extra={"error": type(error).__name__, "models": [model.name]})
         return None, state
     return review, queue.to_bytes()
-
-
-def _queue(state: bytes | None, model: Model, n: int, settings: Settings) -> ReviewQueue:
-    if state is not None:
-        return ReviewQueue.from_bytes(bytes(state), model.estimator)
-    promise = {"max_risk": settings.certificate_risk, "confidence": settings.certificate_confidence}
-    return ReviewQueue(model.estimator, n, **promise)
 
 
 def count_answers(engine: Engine, model_of: Callable[[str, str], Model]) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 
-from sepc_desk.authority import PERSON, Identity, grants_of_claim, identity_of_key
+from sepc_desk.authority import PERSON, Identity, grants_of_claim
 from sepc_desk.errors import RequestError
 from sepc_desk.keys import PREFIX, all_keys, end_sessions, hash_of, open_sessions
 from sepc_desk.service.limits import Rates
@@ -71,7 +71,11 @@ class KeyRing:
             self._answer, self._read_at = None, self._asked_at
 
     def _read(self) -> dict[bytes, Identity]:
-        found = {own: identity_of_key(key) for own, key in all_keys(self.engine).items() if not key.is_revoked}
+        found = {}
+        for own, key in all_keys(self.engine).items():
+            if not key.is_revoked:
+                caller = f"{PERSON}{key.name}" if key.is_person else f"key:{key.id}"
+                found[own] = Identity(caller, frozenset((key.role, model) for model in key.models))
         for own, (person, claims) in open_sessions(self.engine).items():
             # By the mapping as it is now: a session of which it makes no role is over.
             if grants := grants_of_claim(claims, self.roles):

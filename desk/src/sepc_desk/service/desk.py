@@ -126,11 +126,9 @@ class Desk:
         """Finish the work that was accepted, and end."""
         for task in self._tasks:
             task.cancel()
-        self.reviews.stop()
         await self.grouper.stop()
-        for pool in (self.searcher, self.prober, self.worker):
+        for pool in (self.reviews.pool, self.searcher, self.prober, self.worker, self._exporter):
             pool.shutdown(wait=False, cancel_futures=True)
-        self._exporter.shutdown(wait=False, cancel_futures=True)
         self.engine.dispose()
         log.info("stopped")
 

@@ -57,7 +57,8 @@ class EveryRequest:
             await send(message)
 
         try:
-            if _is_readable(scope):
+            # Databases and logs do not take every character.
+            if f"{scope['path']}{unquote_plus(scope['query_string'].decode('latin-1'))}".isprintable():
                 await self.app(scope, receive, sending)
             else:
                 error = RequestError(400, "unreadable", "The path or the query has characters that cannot be shown.")
@@ -93,9 +94,3 @@ async def _log_refusal(scope: Scope) -> None:
     made = entry(EntryKind.EVENT, scope["caller"], cause="refused", about=about)
     with suppress(RequestError):  # the log is down, which other lines say
         await desk.grouper.do([Work(scope["caller"], ready=[made])], desk.settings.answer_seconds)
-
-
-def _is_readable(scope: Scope) -> bool:
-    """Whether all of the address can be shown; databases and logs do not take every character."""
-    query = scope["query_string"]
-    return bool(scope["path"].isprintable() and (not query or unquote_plus(query.decode("latin-1")).isprintable()))
