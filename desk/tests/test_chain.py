@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from servers import KEYED
+from servers import KEYED, Cluster
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
@@ -12,6 +12,7 @@ from sepc_desk.chain import NAMES, TYPES, Chain, head_of, key_of
 from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry, linked, seal_of
 from sepc_desk.errors import LogUnavailableError
+from sepc_desk.migrations.running import migrate
 from sepc_desk.reading import blocks_of, entry_of
 from sepc_desk.settings import load_settings
 from sepc_desk.verifying import verify
@@ -100,6 +101,17 @@ def test_the_database_refuses_groups_whose_parts_do_not_belong_together(
         given = ", ".join(f"CAST(:{own} AS {TYPES.get(own, 'text')}[])" for own in NAMES)
         with engine.connect() as connection, pytest.raises(DBAPIError, match="differ in length"):
             connection.execute(text(f"SELECT * FROM append_entries({given})"), columns)
+    engine.dispose()
+
+
+def test_texts_are_kept_in_a_database_with_another_encoding(cluster: Cluster) -> None:
+    cluster.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    engine = engine_of(load_settings(KEYED, database=cluster.url("latin")))
+    migrate(engine)
+    chain = Chain(engine)
+    chain.append([entry(EntryKind.DECISION, "person:jürgen", {"row": {"x": "ß"}}) for _ in range(2)])
+    assert verify(engine).is_whole
+    chain.close()
     engine.dispose()
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from struct import Struct
 from typing import Any
 
@@ -39,9 +39,9 @@ NAMES = (*FIELDS, "seal")
 ARGUMENTS = ", ".join(f"CAST(%s AS {TYPES.get(name, 'text')}[])" for name in NAMES)
 APPEND = f"SELECT new_place, new_hash, was_there FROM append_entries({ARGUMENTS})"
 ONE = f"SELECT new_place, new_hash, was_there FROM append_entry({', '.join(['%s'] * len(NAMES))})"
-# The number of each type in PostgreSQL, and its values as bytes.
+# The number of each type in PostgreSQL, and its values as bytes; text is written in the encoding of the connection.
+TEXT = 25
 WRITTEN: dict[str, tuple[int, Callable[[Any], bytes]]] = {
-    "text": (25, str.encode),
     "bytea": (17, bytes),
     "bigint": (20, Struct("!q").pack),
     "integer": (23, Struct("!i").pack),
@@ -120,7 +120,10 @@ def _append_by_function(connection: Connection, group: Sequence[Entry]) -> list[
         if len(rows) == 1:
             cursor.execute(ONE, rows[0])
         else:
-            cursor.execute(APPEND, [_array(*column) for column in zip(NAMES, zip(*rows, strict=True), strict=True)])
+            driver: Any = connection.connection.driver_connection
+            encode = methodcaller("encode", driver.info.encoding)
+            columns = zip(NAMES, zip(*rows, strict=True), strict=True)
+            cursor.execute(APPEND, [_array(name, values, encode) for name, values in columns])
         return [Receipt(*one) for one in cursor.fetchall()]
 
 
@@ -138,8 +141,8 @@ class _ArrayDumper(Dumper):
 psycopg.adapters.register_dumper(_Array, _ArrayDumper)
 
 
-def _array(name: str, values: Sequence[Any]) -> _Array:
-    number, write = WRITTEN[TYPES.get(name, "text")]
+def _array(name: str, values: Sequence[Any], encode: Callable[[Any], bytes]) -> _Array:
+    number, write = WRITTEN.get(TYPES.get(name, "text"), (TEXT, encode))
     # Entries of a group often have the same model, caller and kind, and none has a value of many columns.
     some = values[:1] if values.count(values[0]) == len(values) else values
     parts = [_length(-1) if value is None else _length(len(own := write(value))) + own for value in some]
