@@ -132,11 +132,12 @@ def seal_of(key: bytes, own: Entry) -> bytes:
     inner, outer = inner.copy(), outer.copy()
     inner.update(orjson.dumps(kept))
     outer.update(inner.digest())
-    return outer.digest()
+    seal: bytes = outer.digest()
+    return seal
 
 
 @lru_cache(maxsize=4)
-def _keyed(key: bytes) -> tuple[hashlib._Hash, hashlib._Hash]:
+def _keyed(key: bytes) -> tuple[Any, Any]:
     """The two hashes of HMAC, which have read the key already: `hmac` itself takes twice as long."""
     block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
     return hashlib.sha256(bytes(one ^ 0x36 for one in block)), hashlib.sha256(bytes(one ^ 0x5C for one in block))

@@ -17,7 +17,6 @@ from sqlalchemy import Engine, insert, select, update
 
 from sepc_desk.chain import note
 from sepc_desk.errors import SettingError
-from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import keys, sessions
 from sepc_desk.settings import ROLES
 
@@ -93,7 +92,7 @@ def create_key(
         "is_person": is_person,
         "expires_at": _now() + days * DAY,
     }
-    with writing(engine) as connection:
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, by, CREATED, told(values))
         connection.execute(insert(keys).values(**values, created_at=_now()))
     return secret
@@ -108,7 +107,7 @@ def told(key: Mapping[str, Any]) -> str:
 def revoke_key(engine: Engine, own_id: str, by: str = "command") -> None:
     """Refuse a key from now on; running services do so within five seconds, or answer nobody."""
     is_own = keys.c.id == own_id
-    with writing(engine) as connection:
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, by, REVOKED, own_id)
         found = connection.execute(update(keys).where(is_own, keys.c.revoked_at.is_(None)).values(revoked_at=_now()))
         if found.rowcount == 0:
@@ -135,7 +134,7 @@ def all_keys(engine: Engine) -> dict[bytes, Key]:
 def start_session(engine: Engine, person: str, claims: Any, seconds: float) -> str:
     """Start a session; returns its secret. What the provider says now counts for all sessions of this person."""
     secret, at, said = secrets.token_urlsafe(32), _now(), orjson.dumps(claims).decode()
-    with writing(engine) as connection:
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, f"person:{person}", "signed in", said)
         connection.execute(update(sessions).where(sessions.c.person == person).values(claims=said))
         new = {"hash": hash_of(secret), "person": person, "claims": said, "until": at + int(seconds * 1e6)}
@@ -148,7 +147,7 @@ def end_sessions(engine: Engine, person: str, by: str, secret: str | None = None
     own = [sessions.c.person == person, sessions.c.ended_at.is_(None), sessions.c.until > _now()]
     if secret is not None:
         own.append(sessions.c.hash == hash_of(secret))
-    with writing(engine) as connection:
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
         note(connection, by, "signed out", person)
         return connection.execute(update(sessions).where(*own).values(ended_at=_now())).rowcount
 
