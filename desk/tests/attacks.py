@@ -34,8 +34,7 @@ def link_anew(connection: Connection) -> None:
     """Number all entries without gaps, and compute all hashes, so that they follow each other."""
     before = START
     for place, found in enumerate(rows_of(connection), 1):
-        own = entry_of(found)
-        before = linked(before, place, own.kept_digest, own.private_digest, bytes(found.seal))
+        before = linked(before, place, bytes(found.seal))
         change(connection, found.place, place=place, hash=before)
 
 
@@ -45,7 +44,7 @@ def append(connection: Connection, own: Entry, seal: bytes | None = None) -> Non
     seal = random.Random(own.id).randbytes(32) if seal is None else seal
     place = last.place + 1
     values = {name: getattr(own, name) for name in FIELDS}
-    hashed = linked(bytes(last.hash), place, own.kept_digest, own.private_digest, seal)
+    hashed = linked(bytes(last.hash), place, seal)
     connection.execute(insert(entries).values(values | {"place": place, "seal": seal, "hash": hashed}))
 
 

@@ -18,7 +18,7 @@ from review_cases import ANN, BEN, EVE, Desk
 from servers import KEYED
 from sqlalchemy import Engine, select, update
 
-from sepc_desk.chain import Chain, append_in, keep_context
+from sepc_desk.chain import Chain, keep_context
 from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.erasing import erase, erase_older
@@ -372,8 +372,9 @@ def test_erased_cases_are_withdrawn_and_comments_go(desk: Desk) -> None:
 
 
 def test_other_entries_are_passed_over(desk: Desk) -> None:
-    with desk.engine.connect().execution_options(writes=True) as connection:
-        append_in(connection, [entry(EntryKind.ACCESS, "key:1") for _ in range(5)])
+    chain = Chain(desk.engine)
+    chain.append([entry(EntryKind.ACCESS, "key:1") for _ in range(5)])
+    chain.close()
     desk.decide(5)
     assert desk.place == 10
 

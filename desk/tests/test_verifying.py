@@ -199,7 +199,7 @@ def test_the_role_of_the_service_can_only_append(new_database, cluster: Cluster)
     assert verify(service, [head]).is_whole
     with psycopg.connect(own.replace("+psycopg", ""), autocommit=True) as thief:
         made = forged()
-        values = [made.id, "decision", made.at, "key:1", *[None] * 11, bytes(32), bytes(32)]
+        values = [made.id, "decision", made.at, "key:1", *[None] * 11, bytes(32)]
         with pytest.raises(psycopg.errors.DatetimeFieldOverflow):
             thief.execute(ONE, [made.id, "decision", made.at - 86_400_000_000, *values[3:]])
         with pytest.raises(psycopg.errors.DatetimeFieldOverflow):
@@ -211,7 +211,7 @@ def test_the_role_of_the_service_can_only_append(new_database, cluster: Cluster)
         one.dispose()
 
 
-ONE = f"SELECT append_entry({', '.join(['%s'] * 17)})"
+ONE = f"SELECT append_entry({', '.join(['%s'] * 16)})"
 
 
 def test_entries_of_another_time_are_refused(engine: Engine) -> None:

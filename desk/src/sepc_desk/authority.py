@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sepc_desk.errors import RequestError
-from sepc_desk.keys import ALL_MODELS, FOR_PEOPLE, Key
+from sepc_desk.keys import ALL_MODELS, FOR_PEOPLE
 from sepc_desk.settings import ROLES
 
 
@@ -147,22 +147,6 @@ def require(person: Identity, action: Action, thing: Thing) -> None:
 def sees_labels(person: Identity, model: str) -> bool:
     """Whether someone can learn any label of a model by other ways than its review, so that none can be hidden."""
     return may(person, Action.DECIDE, Thing(model)) or may(person, Action.SEE_DECISION, Thing(model, is_hidden=True))
-
-
-def described() -> str:
-    """The table as the documentation has it."""
-    head = ["", *(f"`{role}`" for role in ROLES)]
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for action, roles in TABLE.items():
-        note = ", signed in" if action in SIGNED_IN else ""
-        lines.append(f"| {action}{note} | {' | '.join(roles.get(role, '') for role in ROLES)} |")
-    return "\n".join(lines)
-
-
-def identity_of_key(key: Key) -> Identity:
-    """The identity that a key stands for."""
-    caller = f"{PERSON}{key.name}" if key.is_person else f"key:{key.id}"
-    return Identity(caller, frozenset((key.role, model) for model in key.models))
 
 
 def grants_of_claim(values: object, mapping: dict[str, str]) -> frozenset[tuple[str, str]]:

@@ -11,9 +11,9 @@ from sepc_desk.chain import Receipt, append_to_locked, lock_chain
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import DAY
+from sepc_desk.reviewing.leasing import withdraw
 from sepc_desk.reviewing.states import Purpose
 from sepc_desk.reviewing.transactions import now, writing
-from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.schema import cases, entries
 
 # An erasure of everything before a time refers to this prefix and the time, and the consents to it to the days.

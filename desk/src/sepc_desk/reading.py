@@ -30,8 +30,7 @@ def entry_of(found: Row[Any]) -> Entry:
 
 def is_authentic(connection: Connection, found: Row[Any]) -> bool:
     """Whether an entry was sealed with the key of the log, which the database does not have."""
-    own = entry_of(found)
-    return hmac.compare_digest(seal_of(key_of(connection), own.kept_digest, own.private_digest), bytes(found.seal))
+    return hmac.compare_digest(seal_of(key_of(connection), entry_of(found)), bytes(found.seal))
 
 
 def entry_by_id(connection: Connection, own_id: str) -> Row[Any] | None:

@@ -144,11 +144,11 @@ class Walk:
             verdict.add(f"{which} missing.")
         if own.private is not None and own.private_digest != private_digest(own.salt or b"", own.private):
             verdict.add(f"The values at place {place} were changed.")
-        kept, seal = own.kept_digest, bytes(found.seal)
-        is_ours = hmac.compare_digest(seal_of(self.log_key, kept, own.private_digest), seal)
+        seal = bytes(found.seal)
+        is_ours = hmac.compare_digest(seal_of(self.log_key, own), seal)
         if not is_ours:
             verdict.add(f"Place {place} was not written with the key of the log, or was changed.")
-        if linked(verdict.hash, place, kept, own.private_digest, seal) != bytes(found.hash):
+        if linked(verdict.hash, place, seal) != bytes(found.hash):
             verdict.add(f"Place {place} is not what was written there, or does not follow the place before it.")
         if own.at < self.at - MOST_APART:
             verdict.add(f"Place {place} is older than the place before it.")

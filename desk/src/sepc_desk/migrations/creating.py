@@ -20,81 +20,60 @@ FUNCTIONS = "append_entries, append_entry, erase_entries"
 AS_OWNER = "LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp"
 
 
-def _last_entry(ats: str) -> str:
-    """Find the last entry, and compare times with it and with the clock of the database, which is the one that counts.
-
-    A process whose clock is wrong writes nothing, and time never goes back.
-    """
-    return f"""
-    SELECT e.place, e.hash, e.at INTO last_place, last_hash, last_at FROM entries e ORDER BY e.place DESC LIMIT 1;
-    IF NOT FOUND THEN
-        last_place := 0;
-        last_hash := decode(repeat('00', 32), 'hex');
-    END IF;
-    IF EXISTS (SELECT FROM unnest({ats}) AS t(at)
-        WHERE abs(t.at - extract(epoch FROM clock_timestamp()) * 1000000) > 60000000 OR t.at < last_at - 60000000)
-    THEN
-        RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
-    END IF;
-"""
-
-
-# All writers of the chain take the same lock; its number does not matter.
+# All writers of the chain take the same lock; its number does not matter. The clock is that of the database: a process
+# whose clock is wrong writes nothing, and time never goes back.
 APPEND_MANY = f"""
 CREATE FUNCTION append_entries(
     ids text[], kinds text[], ats bigint[], callers text[], models text[], contexts text[], labels text[],
     accepteds boolean[], causes text[], abouts text[], request_keys bytea[], request_rows integer[],
-    privates text[], salts bytea[], private_digests bytea[], kept_digests bytea[], seals bytea[]
+    privates text[], salts bytea[], private_digests bytea[], seals bytea[]
 ) RETURNS TABLE (new_place bigint, new_hash bytea, was_there boolean) {AS_OWNER} AS $$
 DECLARE
+    now bigint;
+    newest bigint;
+    before bigint;
     last_place bigint;
-    last_at bigint;
     last_hash bytea;
-    known_place bigint;
-    known_hash bytea;
-    n integer := cardinality(ids);
-    places bigint[] := array_fill(NULL::bigint, ARRAY[n]);
-    hashes bytea[] := array_fill(NULL::bytea, ARRAY[n]);
-    there boolean[] := array_fill(false, ARRAY[n]);
+    places bigint[];
+    hashes bytea[];
 BEGIN
-    IF EXISTS (
-        SELECT FROM unnest(ARRAY[cardinality(kinds), cardinality(ats), cardinality(callers), cardinality(models),
-            cardinality(contexts), cardinality(labels), cardinality(accepteds), cardinality(causes),
-            cardinality(abouts), cardinality(request_keys), cardinality(request_rows), cardinality(privates),
-            cardinality(salts), cardinality(private_digests), cardinality(kept_digests), cardinality(seals)]) AS length
-        WHERE length IS DISTINCT FROM n)
+    IF (cardinality(ids) = ALL (ARRAY[cardinality(kinds), cardinality(ats), cardinality(callers), cardinality(models),
+        cardinality(contexts), cardinality(labels), cardinality(accepteds), cardinality(causes), cardinality(abouts),
+        cardinality(request_keys), cardinality(request_rows), cardinality(privates), cardinality(salts),
+        cardinality(private_digests), cardinality(seals)])) IS NOT TRUE
     THEN
         RAISE EXCEPTION 'The arrays given to append_entries differ in length.';
     END IF;
-    PERFORM pg_advisory_xact_lock(7365706364);{_last_entry("ats")}\
-    FOR i IN 1..n LOOP
-        IF request_keys[i] IS NOT NULL THEN
-            SELECT e.place, e.hash INTO known_place, known_hash FROM entries e
-                WHERE e.request_key = request_keys[i] AND e.request_row = request_rows[i];
-            IF FOUND THEN
-                places[i] := known_place;
-                hashes[i] := known_hash;
-                there[i] := true;
-                CONTINUE;
-            END IF;
+    PERFORM pg_advisory_xact_lock(7365706364);
+    now := extract(epoch FROM clock_timestamp()) * 1000000;
+    SELECT e.place, e.hash, e.at INTO before, last_hash, newest FROM entries e ORDER BY e.place DESC LIMIT 1;
+    IF NOT FOUND THEN
+        before := 0;
+        last_hash := decode(repeat('00', 32), 'hex');
+    END IF;
+    IF EXISTS (SELECT FROM unnest(ats) AS t(at)
+        WHERE t.at NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000)
+    THEN
+        RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
+    END IF;
+    SELECT array_agg(e.place ORDER BY t.i), array_agg(e.hash ORDER BY t.i) INTO places, hashes
+        FROM unnest(request_keys, request_rows) WITH ORDINALITY AS t(key, row, i) LEFT JOIN LATERAL (
+            SELECT * FROM entries e WHERE e.request_key = t.key AND e.request_row = t.row LIMIT 1) AS e ON true;
+    last_place := before;
+    FOR i IN 1..cardinality(ids) LOOP
+        IF places[i] IS NULL THEN
+            last_place := last_place + 1;
+            last_hash := sha256(last_hash || int8send(last_place) || seals[i]);
+            places[i] := last_place;
+            hashes[i] := last_hash;
         END IF;
-        last_place := last_place + 1;
-        last_hash := sha256(
-            last_hash || int8send(last_place) || kept_digests[i] || coalesce(private_digests[i], ''::bytea)
-            || seals[i]);
-        places[i] := last_place;
-        hashes[i] := last_hash;
     END LOOP;
     INSERT INTO entries (place, id, kind, at, caller, model, context, label, accepted, cause, about,
         request_key, request_row, private, salt, private_digest, seal, hash)
-    SELECT t.place, t.id, t.kind, t.at, t.caller, t.model, t.context, t.label, t.accepted, t.cause, t.about,
-        t.request_key, t.request_row, t.private, t.salt, t.private_digest, t.seal, t.hash
-    FROM unnest(places, ids, kinds, ats, callers, models, contexts, labels, accepteds, causes, abouts, request_keys,
-        request_rows, privates, salts, private_digests, seals, hashes, there)
-        AS t(place, id, kind, at, caller, model, context, label, accepted, cause, about, request_key, request_row,
-        private, salt, private_digest, seal, hash, is_there)
-    WHERE NOT t.is_there;
-    RETURN QUERY SELECT unnest(places), unnest(hashes), unnest(there);
+    SELECT * FROM unnest(places, ids, kinds, ats, callers, models, contexts, labels, accepteds, causes, abouts,
+        request_keys, request_rows, privates, salts, private_digests, seals, hashes) AS t(place)
+    WHERE t.place > before;
+    RETURN QUERY SELECT t.place, t.hash, t.place <= before FROM unnest(places, hashes) AS t(place, hash);
 END $$
 """
 
@@ -103,14 +82,16 @@ APPEND_ONE = f"""
 CREATE FUNCTION append_entry(
     own_id text, own_kind text, own_at bigint, own_caller text, own_model text, own_context text, own_label text,
     own_accepted boolean, own_cause text, own_about text, own_key bytea, own_row integer,
-    own_private text, own_salt bytea, own_private_digest bytea, own_kept_digest bytea, own_seal bytea
+    own_private text, own_salt bytea, own_private_digest bytea, own_seal bytea
 ) RETURNS TABLE (new_place bigint, new_hash bytea, was_there boolean) {AS_OWNER} AS $$
 DECLARE
+    now bigint;
+    newest bigint;
     last_place bigint;
-    last_at bigint;
     last_hash bytea;
 BEGIN
     PERFORM pg_advisory_xact_lock(7365706364);
+    now := extract(epoch FROM clock_timestamp()) * 1000000;
     IF own_key IS NOT NULL THEN
         SELECT e.place, e.hash INTO new_place, new_hash FROM entries e
             WHERE e.request_key = own_key AND e.request_row = own_row;
@@ -119,10 +100,17 @@ BEGIN
             RETURN NEXT;
             RETURN;
         END IF;
-    END IF;{_last_entry("ARRAY[own_at]")}\
+    END IF;
+    SELECT e.place, e.hash, e.at INTO last_place, last_hash, newest FROM entries e ORDER BY e.place DESC LIMIT 1;
+    IF NOT FOUND THEN
+        last_place := 0;
+        last_hash := decode(repeat('00', 32), 'hex');
+    END IF;
+    IF own_at NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000 THEN
+        RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
+    END IF;
     new_place := last_place + 1;
-    new_hash := sha256(
-        last_hash || int8send(new_place) || own_kept_digest || coalesce(own_private_digest, ''::bytea) || own_seal);
+    new_hash := sha256(last_hash || int8send(new_place) || own_seal);
     was_there := false;
     INSERT INTO entries (place, id, kind, at, caller, model, context, label, accepted, cause, about,
         request_key, request_row, private, salt, private_digest, seal, hash)

@@ -1,4 +1,7 @@
-"""Leases: a reader takes a case that no one else gets, until it is answered, given back, or its time is over."""
+"""Leases: a reader takes a case that no one else gets, until it is answered, given back, or its time is over.
+
+A case whose values are erased is taken out of review.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,12 @@ from sepc_desk.reviewing.states import (
     Move,
     Purpose,
     ReadingState,
+    lock_cases,
+    move_cases,
     move_readings,
 )
 from sepc_desk.reviewing.transactions import seconds
-from sepc_desk.schema import cases, leases, readings
+from sepc_desk.schema import answers, cases, leases, readings
 
 
 @dataclass(frozen=True)
@@ -132,3 +137,20 @@ def count_as_error(connection: Connection, why: Evidence, *which: Any) -> None:
     """Let certificates count cases as errors of the model, unless something else was counted before."""
     drawn = (cases.c.purpose == Purpose.DRAWN, cases.c.evidence.is_(None))
     connection.execute(update(cases).where(*which, *drawn).values(evidence=why))
+
+
+def withdraw(connection: Connection, at: int, *which: Any) -> None:
+    """End the review of cases that fulfil these conditions, for good; what was drawn counts as an error.
+
+    Comments go, and so do answers that were not final yet.
+    """
+    theirs = select(cases.c.id).where(*which)
+    lock_cases(connection, *which)
+    connection.execute(update(answers).where(answers.c.case_id.in_(theirs)).values(comment=None))
+    moved = move_readings(connection, Move.WITHDRAW, readings.c.case_id.in_(theirs))
+    taken_back = (answers.c.reading.in_([own.id for own in moved]), answers.c.undone_at.is_(None))
+    connection.execute(update(answers).where(*taken_back).values(undone_at=at))
+    over = {"ended_at": at, "ending": Ending.WITHDRAWN}
+    connection.execute(update(leases).where(leases.c.case_id.in_(theirs), leases.c.ended_at.is_(None)).values(**over))
+    count_as_error(connection, Evidence.ERASED, cases.c.id.in_(theirs), cases.c.state == CaseState.OPEN)
+    move_cases(connection, Move.ERASE, cases.c.id.in_(theirs))

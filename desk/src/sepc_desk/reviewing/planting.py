@@ -18,10 +18,9 @@ from sepc_desk.deciding import Decided, decide_rows
 from sepc_desk.entries import new_id
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.reviewing.leasing import Reader, grant
+from sepc_desk.reviewing.leasing import Reader, grant, withdraw
 from sepc_desk.reviewing.states import FIRST, CaseState, Move, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, writing
-from sepc_desk.reviewing.withdrawing import withdraw
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.schema import cases, planted, readings
 from sepc_desk.settings import Settings

@@ -108,11 +108,11 @@ def is_hidden(reading: Row[Any], case: Row[Any]) -> bool:
 
 def _row(connection: Connection, case: Row[Any]) -> CaseRow:
     if case.purpose == Purpose.PLANTED:
-        text = connection.execute(select(planted.c.row).where(planted.c.id == case.planted)).scalar()
-        row: CaseRow | None = None if text is None else orjson.loads(text)
+        kept = select(planted.c.row).where(planted.c.id == case.planted)
     else:
-        text = connection.execute(select(entries.c.private).where(entries.c.id == case.id)).scalar()
-        row = None if text is None else orjson.loads(text)["row"]
+        kept = select(entries.c.private).where(entries.c.id == case.id)
+    content = orjson.loads(connection.execute(kept).scalar() or "{}")
+    row: CaseRow = content if case.purpose == Purpose.PLANTED else content.get("row")
     if not row:
         raise RequestError(404, "erased", "What this case held was erased. Take the next one.")
     return row

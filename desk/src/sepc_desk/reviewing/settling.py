@@ -13,7 +13,6 @@ from sepc_desk.entries import Entry, EntryKind, entry
 from sepc_desk.reviewing.leasing import end_lost
 from sepc_desk.reviewing.states import (
     REFEREE,
-    AnswerKind,
     CaseState,
     Evidence,
     Move,
@@ -52,7 +51,8 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
         locked = set(lock_cases(connection, cases.c.id.in_(waiting)))
         due = [own for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE) if own.case_id in locked]
         final = _finish(connection, due, moment)
-        _write(connection, [own for own in final if own.purpose != Purpose.PLANTED])
+        if said := [_entry(own) for own in final if own.purpose != Purpose.PLANTED]:
+            append_to_locked(connection, said)
         for own_case in dict.fromkeys(own.case_id for own in final):
             _settle_case(connection, own_case, moment)
     return n_lost + len(due)
@@ -68,12 +68,6 @@ def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Seq
     )
     found = select(*columns).join(cases, cases.c.id == answers.c.case_id).where(*due)
     return connection.execute(found.order_by(answers.c.given_at).limit(most)).all()
-
-
-def _write(connection: Connection, due: Sequence[Row[Any]]) -> None:
-    """Append answers to the chain, in the transaction that makes them final."""
-    if due:
-        append_to_locked(connection, [_entry(own) for own in due])
 
 
 def _entry(own: Row[Any]) -> Entry:
@@ -118,38 +112,24 @@ def _settle_case(connection: Connection, case_id: str, at: int) -> None:
         .where(answers.c.case_id == case_id, answers.c.final_at.is_not(None), answers.c.undone_at.is_(None))
         .order_by(readings.c.turn)
     ).all()
-    if own.state == CaseState.DISPUTED:
-        _move(connection, Move.SETTLE, own, {"label": given[-1].label})
-    elif own.state == CaseState.OPEN and len(given) == own.n_readers:
-        agreed = len({(one.kind, one.label) for one in given}) == 1
-        proof = _evidence(given, agreed)
-        if agreed:
-            _move(connection, Move.SETTLE, own, {"label": given[0].label}, proof)
-        else:
-            _move(connection, Move.DISPUTE, own, {}, proof)
-            third = {"turn": REFEREE, "is_blind": False, "entered_at": at, "state": ReadingState.OPEN}
-            connection.execute(insert(readings).values(case_id=case_id, model=own.model, **third))
-
-
-def _evidence(given: Sequence[Any], agreed: bool) -> dict[str, Any]:
-    if not agreed:
-        return {"evidence": Evidence.DISAGREEMENT}
-    if not all(one.was_blind for one in given):
-        return {"evidence": Evidence.NOT_BLIND}
-    if given[0].kind == AnswerKind.CANNOT_SAY:
-        return {"evidence": Evidence.CANNOT_SAY}
-    return {"evidence": Evidence.ANSWER, "evidence_label": given[0].label}
-
-
-def _move(
-    connection: Connection, what: Move, own: Row[Any], values: dict[str, Any], proof: dict[str, Any] | None = None
-) -> None:
-    """Move a case. What a certificate counts is written once; of a row that was not drawn, its label."""
+    is_open = own.state == CaseState.OPEN
+    if own.state != CaseState.DISPUTED and not (is_open and len(given) == own.n_readers):
+        return
+    disagree = is_open and len({(one.kind, one.label) for one in given}) > 1
+    values = {} if disagree else {"label": given[-1].label}
     if own.review is not None and own.evidence is None:
-        if own.purpose == Purpose.DRAWN:
-            values |= proof or {}
-        elif what is Move.SETTLE:
-            is_label = values["label"] is not None
-            values |= {"evidence": Evidence.ANSWER if is_label else Evidence.CANNOT_SAY}
-            values |= {"evidence_label": values["label"]}
-    move_cases(connection, what, cases.c.id == own.id, **values)
+        values |= _evidence(own, given, disagree)
+    move_cases(connection, Move.DISPUTE if disagree else Move.SETTLE, cases.c.id == case_id, **values)
+    if disagree:
+        third = {"turn": REFEREE, "is_blind": False, "entered_at": at, "state": ReadingState.OPEN}
+        connection.execute(insert(readings).values(case_id=case_id, model=own.model, **third))
+
+
+def _evidence(own: Row[Any], given: Sequence[Any], disagree: bool) -> dict[str, Any]:
+    """What a certificate counts for a case, which is written once; for one that was not drawn, its label."""
+    if disagree:
+        return {"evidence": Evidence.DISAGREEMENT} if own.purpose == Purpose.DRAWN else {}
+    if own.purpose == Purpose.DRAWN and not all(one.was_blind for one in given):
+        return {"evidence": Evidence.NOT_BLIND}
+    label = given[-1].label
+    return {"evidence": Evidence.CANNOT_SAY if label is None else Evidence.ANSWER, "evidence_label": label}

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import Request
 
-from sepc_desk.authority import PERSON, Identity, grants_of_claim, identity_of_key
+from sepc_desk.authority import PERSON, Identity, grants_of_claim
 from sepc_desk.errors import RequestError
 from sepc_desk.keys import PREFIX, all_keys, end_sessions, hash_of, open_sessions
 from sepc_desk.service.limits import Rates
@@ -23,7 +23,7 @@ REFRESH_SECONDS = 1.0
 # Keys that were read longer ago than this let nobody in, since one of them may have been revoked.
 FRESH_SECONDS = 5.0
 # How long a request waits for keys to be read again.
-READ_SECONDS = 2.0
+READ_SECONDS = 3.0
 LONGEST_KEY = 200
 # Wrong keys of all addresses together, as many times those of one.
 MANY = 5
@@ -71,7 +71,11 @@ class KeyRing:
             self._answer, self._read_at = None, self._asked_at
 
     def _read(self) -> dict[bytes, Identity]:
-        found = {own: identity_of_key(key) for own, key in all_keys(self.engine).items() if not key.is_revoked}
+        found = {}
+        for own, key in all_keys(self.engine).items():
+            if not key.is_revoked:
+                caller = f"{PERSON}{key.name}" if key.is_person else f"key:{key.id}"
+                found[own] = Identity(caller, frozenset((key.role, model) for model in key.models))
         for own, (person, claims) in open_sessions(self.engine).items():
             # By the mapping as it is now: a session of which it makes no role is over.
             if grants := grants_of_claim(claims, self.roles):
@@ -103,11 +107,13 @@ class Gate:
         return identity
 
     async def _read_again(self) -> None:
-        """Read keys that are too old, as after a time in which this process got no turn; raise if that fails."""
+        """Read keys that are too old, or of which one may be new; raise if that fails."""
         with suppress(SQLAlchemyError, TimeoutError):
             await asyncio.wait_for(self.ring.refresh(since=time.monotonic()), READ_SECONDS)
-        if not self.ring.is_fresh():
-            raise _not_read()
+            if self.ring.is_fresh():
+                return
+        message = "Nobody is let in, since the database does not say which keys are revoked; try again."
+        raise RequestError(503, "keys_not_read", message, retry_after=1)
 
     async def _identity(self, request: Request, token: str | None) -> Identity:
         secret = _key_in(request)
@@ -145,10 +151,7 @@ class Gate:
         """The holder of a key or session; one that is not known yet may be new."""
         known = self.ring.known(secret)
         if known is None and len(secret) <= LONGEST_KEY:
-            try:
-                await self.ring.refresh(since=time.monotonic())
-            except (SQLAlchemyError, TimeoutError) as error:
-                raise _not_read() from error
+            await self._read_again()
             known = self.ring.known(secret)
         return known
 
@@ -159,11 +162,6 @@ def _check_token(request: Request, token: str | None) -> None:
         token = request.headers.get("x-csrf-token", "") if token is None else token
         if not hmac.compare_digest(token.encode(), str(request.session.get("csrf", "")).encode()):
             raise RequestError(403, "no_csrf_token", "Send the csrf_token of GET /me in the header X-CSRF-Token.")
-
-
-def _not_read() -> RequestError:
-    message = "Nobody is let in, since the database does not say which keys are revoked; try again."
-    return RequestError(503, "keys_not_read", message, retry_after=1)
 
 
 def _key_in(request: Request) -> str | None:

@@ -18,6 +18,7 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Identity
 from sepc_desk.chain import MOST_APART, Chain, keep_context
 from sepc_desk.database import check_durable, engine_of, keep_task
 from sepc_desk.errors import RequestError
@@ -111,13 +112,7 @@ class Desk:
     async def start(self) -> None:
         """Begin to serve."""
         settings = self.settings
-        self.grouper = Grouper(
-            Chain(self.engine),
-            self.metrics,
-            batch_rows=settings.batch_rows,
-            most_waiting=settings.max_waiting_rows,
-            write_seconds=settings.write_seconds,
-        )
+        self.grouper = Grouper(Chain(self.engine), self.metrics, settings)
         ring = KeyRing(self.engine, settings.oidc_roles)
         await ring.refresh()
         self.gate = Gate(ring, settings.requests_per_second, settings.failed_keys_per_minute)
@@ -131,11 +126,9 @@ class Desk:
         """Finish the work that was accepted, and end."""
         for task in self._tasks:
             task.cancel()
-        self.reviews.stop()
         await self.grouper.stop()
-        for pool in (self.searcher, self.prober, self.worker):
+        for pool in (self.reviews.pool, self.searcher, self.prober, self.worker, self._exporter):
             pool.shutdown(wait=False, cancel_futures=True)
-        self._exporter.shutdown(wait=False, cancel_futures=True)
         self.engine.dispose()
         log.info("stopped")
 
@@ -147,7 +140,7 @@ class Desk:
                 await work()
                 self.done[name] = time.monotonic()
             except Exception as error:  # noqa: BLE001 - no failure may end the task
-                self.metrics.task_failed(name)
+                self.metrics.task_failures.labels(name).inc()
                 log.exception("task failed", extra={"task": name, "error": type(error).__name__})
 
     async def reload(self) -> None:
@@ -222,21 +215,22 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-async def json_body(request: Request) -> Any:
-    """The body of a request as JSON; memory for it is given back when the request ends."""
+async def identified(request: Request) -> tuple[Desk, Identity]:
+    """The desk, and who asks; raises if the caller is not known."""
+    desk = desk_of(request)
+    return desk, await desk.gate.identify(request)
+
+
+async def object_body(request: Request) -> dict[str, Any]:
+    """The body of a request, which must be an object; memory for it is given back when the request ends."""
     desk = desk_of(request)
     settings = desk.settings
     with desk.buffers.lent() as taken:
         body = await read_body(request, settings.max_bytes, settings.body_seconds, desk.buffers, taken)
         try:
-            return orjson.loads(body)
+            found = orjson.loads(body)
         except orjson.JSONDecodeError as error:
             raise RequestError(400, "not_json", f"The body is not JSON: {error}.") from None
-
-
-async def object_body(request: Request) -> dict[str, Any]:
-    """The body of a request, which must be an object."""
-    found = await json_body(request)
     if not isinstance(found, dict):
         raise RequestError(400, "not_object", "The body must be a JSON object.")
     return found

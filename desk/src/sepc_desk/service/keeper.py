@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -55,11 +56,7 @@ def start_keeper(settings: Settings) -> None:
     does not work in the copy of a process that has used it.
     """
     if settings.has_keeper:
-        copies = (
-            multiprocessing.get_context("fork") if sys.platform == "linux" else multiprocessing.get_context("spawn")
-        )
-        keeper = copies.Process(target=keep_up, args=(settings,), daemon=True)
-        keeper.start()
+        keeper = _started("fork" if sys.platform == "linux" else "spawn", settings)
         threading.Thread(target=_replace, args=(keeper, settings), daemon=True).start()
 
 
@@ -68,8 +65,14 @@ def _replace(keeper: BaseProcess, settings: Settings) -> None:
         wait([keeper.sentinel])
         time.sleep(REPLACE_SECONDS)
         log.warning("reviews stopped", extra={"error": f"exit code {keeper.exitcode}"})
-        keeper = multiprocessing.get_context("spawn").Process(target=keep_up, args=(settings,), daemon=True)
-        keeper.start()
+        keeper = _started("spawn", settings)
+
+
+def _started(method: str, settings: Settings) -> BaseProcess:
+    context: Any = multiprocessing.get_context(method)
+    keeper: BaseProcess = context.Process(target=keep_up, args=(settings,), daemon=True)
+    keeper.start()
+    return keeper
 
 
 def keep_up(settings: Settings) -> None:

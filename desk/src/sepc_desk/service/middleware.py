@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.metrics import Metrics
 from sepc_desk.service.refusals import refused
 
 log = logging.getLogger("sepc_desk.requests")
@@ -58,7 +57,8 @@ class EveryRequest:
             await send(message)
 
         try:
-            if _is_readable(scope):
+            # Databases and logs do not take every character.
+            if f"{scope['path']}{unquote_plus(scope['query_string'].decode('latin-1'))}".isprintable():
                 await self.app(scope, receive, sending)
             else:
                 error = RequestError(400, "unreadable", "The path or the query has characters that cannot be shown.")
@@ -77,9 +77,8 @@ class EveryRequest:
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "none")
         desk: Any = getattr(scope["app"].state, "desk", None) if "app" in scope else None
-        metrics: Metrics | None = None if desk is None else desk.metrics
-        if metrics is not None:
-            metrics.answered(route, status, seconds)
+        if desk is not None:
+            desk.metrics.answered(route, status, seconds)
         if status >= 400 or route not in QUIET:
             level = logging.WARNING if status >= 500 else logging.INFO
             told = {"route": route, "status": status, "ms": round(1e3 * seconds, 2), "request": request_id}
@@ -95,9 +94,3 @@ async def _log_refusal(scope: Scope) -> None:
     made = entry(EntryKind.EVENT, scope["caller"], cause="refused", about=about)
     with suppress(RequestError):  # the log is down, which other lines say
         await desk.grouper.do([Work(scope["caller"], ready=[made])], desk.settings.answer_seconds)
-
-
-def _is_readable(scope: Scope) -> bool:
-    """Whether all of the address can be shown; databases and logs do not take every character."""
-    query = scope["query_string"]
-    return bool(scope["path"].isprintable() and (not query or unquote_plus(query.decode("latin-1")).isprintable()))

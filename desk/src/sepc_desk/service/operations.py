@@ -8,13 +8,14 @@ from starlette.responses import Response
 
 from sepc_desk.authority import Action, Thing, require
 from sepc_desk.keys import ALL_MODELS
-from sepc_desk.service.desk import NEEDED, answer, desk_of
+from sepc_desk.service.desk import NEEDED, answer, desk_of, identified
 from sepc_desk.service.documents import HEALTH_DOCUMENT, METRICS_DOCUMENT
 
 router = APIRouter()
 
 
 @router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
+@router.get("/v2/health/live", openapi_extra=HEALTH_DOCUMENT)
 async def live(request: Request) -> Response:
     """Answers as long as the process runs."""
     return answer({"live": True})
@@ -31,7 +32,6 @@ async def ready(request: Request) -> Response:
 @router.get("/metrics", openapi_extra=METRICS_DOCUMENT)
 async def metrics(request: Request) -> Response:
     """Metrics of all models for Prometheus, which sends a key with the role monitor."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     require(identity, Action.SEE_METRICS, Thing(ALL_MODELS))
     return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -27,16 +24,6 @@ def refused(scope: Scope, error: RequestError) -> Response:
     return answer(content, error.status, headers)
 
 
-def _no_route(scope: Scope, error: Any) -> Response:
-    scope["rule"] = code = CODES.get(error.status_code, "refused")
-    headers = dict(error.headers or {})
-    return answer({"error": {"code": code, "message": str(error.detail)}}, error.status_code, headers)
-
-
-def _no_database(scope: Scope, error: SQLAlchemyError) -> Response:
-    return refused(scope, of_database(error))
-
-
 def of_database(error: SQLAlchemyError) -> RequestError:
     """What to tell about an error of the database: that it does not take a value, or that it does not answer."""
     if isinstance(error, DataError):
@@ -44,21 +31,17 @@ def of_database(error: SQLAlchemyError) -> RequestError:
     return RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
 
 
-def _log_changed(scope: Scope, error: LogChangedError) -> Response:
-    return refused(scope, RequestError(503, "log_changed", f"{error} Nothing is changed before it is verified."))
-
-
-RESPONSES: dict[type[Exception], Callable[[Scope, Any], Response]] = {
-    RequestError: refused,
-    HTTPException: _no_route,
-    SQLAlchemyError: _no_database,
-    LogChangedError: _log_changed,
-}
+EXPECTED = (RequestError, HTTPException, SQLAlchemyError, LogChangedError)
 
 
 def response_to(scope: Scope, error: Exception) -> Response | None:
     """What a caller is told about an error; None if it is none of those expected."""
-    for kind, respond in RESPONSES.items():
-        if isinstance(error, kind):
-            return respond(scope, error)
-    return None
+    if isinstance(error, HTTPException):
+        scope["rule"] = code = CODES.get(error.status_code, "refused")
+        content = {"error": {"code": code, "message": str(error.detail)}}
+        return answer(content, error.status_code, dict(error.headers or {}))
+    if isinstance(error, SQLAlchemyError):
+        error = of_database(error)
+    elif isinstance(error, LogChangedError):
+        error = RequestError(503, "log_changed", f"{error} Nothing is changed before it is verified.")
+    return refused(scope, error) if isinstance(error, RequestError) else None

@@ -67,7 +67,10 @@ async def signed_in(request: Request) -> Response:
     """Receive a person from the provider, and start a session with the roles in the claim."""
     settings = desk_of(request).settings
     client = request.app.state.sign_in
-    token = await _asked(client, client.authorize_access_token(request, claims_options=_expected(settings)))
+    # The issuer that a token must name is the one in the settings, whatever the provider says of itself.
+    issuer = settings.oidc_issuer.rstrip("/")
+    expected = {"iss": {"essential": True, "values": [issuer, issuer + "/"]}}
+    token = await _asked(client, client.authorize_access_token(request, claims_options=expected))
     # Only with an ID token is this what Authlib has checked; else it is whatever the provider has sent.
     claims = token.get("userinfo") if "id_token" in token else None
     if claims is None:
@@ -123,12 +126,6 @@ async def _asked(client: Any, waiting: Awaitable[Any]) -> Any:
         log.error("provider unusable", extra={"error": type(error).__name__})
         message = "The sign-in provider does not answer as it should; try again later."
         raise RequestError(503, "provider_unusable", message, retry_after=10) from error
-
-
-def _expected(settings: Settings) -> dict[str, Any]:
-    """The issuer that a token must name: the one in the settings, whatever the provider says of itself."""
-    issuer = settings.oidc_issuer.rstrip("/")
-    return {"iss": {"essential": True, "values": [issuer, issuer + "/"]}}
 
 
 def _refused(why: str) -> RequestError:
