@@ -56,7 +56,7 @@ def test_health_tells_the_database_from_the_models_and_it_comes_back(model_folde
         while own.client.post("/decide", json=BODY, headers={"Idempotency-Key": "while-down"}).status_code != 200:
             assert time.monotonic() < until
             time.sleep(0.1)
-        assert own.nobody.get("/health/ready").status_code == 200
+        own.process.wait_ready(seconds=10)
         own.close()
     finally:
         cluster.remove()
