@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from filling import fill  # noqa: E402 - found by the line above
 from review_cases import Desk, versions_in  # noqa: E402
 from sample_models import save_models  # noqa: E402
+from servers import KEYED
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.errors import RequestError  # noqa: E402
@@ -149,7 +150,7 @@ def draw(folder: Path, template: bytes, work: Path, behaviour: str, risk: float,
     model_of = _versions(folder)
     file = work / f"{behaviour.replace(' ', '-')}-{seed}.db"
     file.write_bytes(template)
-    engine = engine_of(load_settings({}, database=f"sqlite:///{file}"))
+    engine = engine_of(load_settings(KEYED, database=f"sqlite:///{file}"))
     desk = Desk(engine, folder, SETTINGS, Random(seed), model_of=model_of)
     while enrol(engine, SETTINGS, model_of, desk.at, desk.rng):
         pass
@@ -227,7 +228,7 @@ def count_kindly() -> None:
 def _decided(work: Path, folder: Path) -> bytes:
     """A database with decisions, to be copied for each draw."""
     file = work / "decided.db"
-    engine = engine_of(load_settings({}, database=f"sqlite:///{file}"))
+    engine = engine_of(load_settings(KEYED, database=f"sqlite:///{file}"))
     migrate(engine)
     fill(engine, folder, 600, ("loans",))
     with engine.connect() as connection:

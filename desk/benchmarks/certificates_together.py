@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from certificates import BEHAVIOURS, LEVEL, OTHER, SETTINGS, count_kindly  # noqa: E402 - found by the line above
 from sample_models import model as sample  # noqa: E402
 from sample_models import save_models  # noqa: E402
-from servers import Cluster  # noqa: E402
+from servers import KEYED, Cluster  # noqa: E402
 
 from sepc_desk.chain import Chain, keep_context  # noqa: E402
 from sepc_desk.database import engine_of  # noqa: E402
@@ -89,9 +89,9 @@ def fill(engine: Engine, live: Model, names: list[str]) -> None:
 
 def work(database: str, names: list[str], seed: int) -> None:
     """Take and answer cases of some draws, as careless readers, until killed or left alone."""
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     rng = random.Random(seed)
-    later: list[tuple[float, Reader, str, str]] = []
+    later: list[tuple[float, Reader, Any, str]] = []
     parent = multiprocessing.parent_process()
     while parent is not None and parent.is_alive():
         reader = Reader(f"person:{rng.randrange(5)}")
@@ -117,23 +117,23 @@ def _turn(engine: Engine, reader: Reader, name: str, rng: random.Random, later: 
     shares = BEHAVIOURS["all"]
     done = next((what for what, share in shares.items() if rng.random() < share[0 if is_wrong else 1]), "plain")
     if done == "late":
-        later.append((time.monotonic() + 0.6 * LEASE_SECONDS, reader, taken.lease, truth))
+        later.append((time.monotonic() + 0.6 * LEASE_SECONDS, reader, taken, truth))
     elif done == "undone":
-        first = _answer(engine, reader, taken.lease, said)
+        first = _answer(engine, reader, taken, said)
         with writing(engine) as connection:
             limits = {"undo_seconds": UNDO_SECONDS, "lease_seconds": LEASE_SECONDS}
             again = undo(connection, reader, first, now(connection), **limits)
-        _answer(engine, reader, again.lease, truth)
+        _answer(engine, reader, again, truth)
     elif done == "doubled":
-        _answer(engine, reader, taken.lease, truth)
-        _answer(engine, reader, taken.lease, said)
+        _answer(engine, reader, taken, truth)
+        _answer(engine, reader, taken, said)
     elif done != "lost":
-        _answer(engine, reader, taken.lease, None if done == "cannot say" else truth)
+        _answer(engine, reader, taken, None if done == "cannot say" else truth)
 
 
-def _answer(engine: Engine, reader: Reader, lease: str, label: str | None) -> str:
+def _answer(engine: Engine, reader: Reader, taken: Any, label: str | None) -> str:
     with writing(engine) as connection:
-        return answer(connection, reader, lease, Given(label), now(connection))
+        return answer(connection, reader, taken.id, taken.lease, Given(label), now(connection))
 
 
 def main() -> None:
@@ -152,7 +152,7 @@ def main() -> None:
         cluster = Cluster()
         stack.callback(cluster.remove)
         database = cluster.create("together")
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         stack.callback(engine.dispose)
         migrate(engine)
         models = {name: replace(live, name=name) for name in names}

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from filling import fill  # noqa: E402 - found by the line above
 from sample_models import save_models  # noqa: E402
-from servers import Cluster  # noqa: E402
+from servers import KEYED, Cluster  # noqa: E402
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
@@ -57,7 +57,7 @@ def main() -> None:
         cluster = Cluster(shared_buffers="256MB", max_wal_size="2GB")
         try:
             for group in options.groups:
-                engine = engine_of(load_settings({}, database=cluster.create(f"desk{group}")))
+                engine = engine_of(load_settings(KEYED, database=cluster.create(f"desk{group}")))
                 migrate(engine)
                 print(
                     json.dumps(measured(engine, cluster, folder, group, options.decisions // (10 if group == 1 else 1)))

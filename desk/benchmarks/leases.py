@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from servers import Cluster  # noqa: E402 - found by the line above
+from servers import KEYED, Cluster  # noqa: E402 - found by the line above
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.errors import RequestError  # noqa: E402
@@ -76,7 +76,7 @@ def wait_in_line(engine: Engine, n: int) -> None:
 
 def work(database: str, told: str, seed: int) -> None:
     """Take cases until killed, left alone, or until none is left; writes down each lease that it was told of."""
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     rng = random.Random(seed)
     idle, parent = 0, multiprocessing.parent_process()
     with Path(told).open("a", buffering=1) as file:
@@ -102,10 +102,10 @@ def _one(engine: Engine, reader: Reader, rng: random.Random, file: Any) -> bool:
     with writing(engine) as connection:
         at = now(connection)
         if chance < 0.5:
-            give_back(connection, reader, taken.lease, at)
+            give_back(connection, reader, taken.id, taken.lease, at)
         else:
             try:
-                answer(connection, reader, taken.lease, Given("paid"), at)
+                answer(connection, reader, taken.id, taken.lease, Given("paid"), at)
             except RequestError:
                 return True  # Its time was over.
     return True
@@ -127,7 +127,7 @@ def main() -> None:
             database = cluster.create("leases")
         else:
             database = f"sqlite:///{folder / 'desk.db'}"
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         stack.callback(engine.dispose)
         migrate(engine)
         # Half of the leases end with an answer, and a tenth of the cases need two.

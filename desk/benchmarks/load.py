@@ -26,7 +26,7 @@ import httpx2 as httpx
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from sample_models import model, save_models  # noqa: E402 - found by the line above
-from servers import Cluster, DeskProcess, free_port  # noqa: E402
+from servers import KEYED, Cluster, DeskProcess, free_port  # noqa: E402
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
@@ -174,7 +174,7 @@ def decide_bodies(rows: list) -> dict[int, list[str]]:
 
 @contextmanager
 def desk(store: Path, database: str, rows: list, n: int) -> Iterator[DeskSetup]:
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     migrate(engine)
     key = create_key(engine, "load", [MODEL])
     process = DeskProcess(database, store, processes=n).wait_ready()

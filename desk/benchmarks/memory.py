@@ -16,7 +16,7 @@ import httpx2 as httpx
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from sample_models import save_models  # noqa: E402 - found by the line above
-from servers import DeskProcess  # noqa: E402
+from servers import KEYED, DeskProcess  # noqa: E402
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
@@ -98,7 +98,7 @@ def main() -> int:
         folder = Path(name)
         store = save_models(folder / "models", ["loans"])
         database = f"sqlite:///{folder}/desk.db"
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         migrate(engine)
         key = create_key(engine, "memory", ["loans"])
         process = DeskProcess(database, store).wait_ready()

@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from sample_models import model, save_models  # noqa: E402 - found by the line above
-from servers import Cluster, DeskProcess  # noqa: E402
+from servers import KEYED, Cluster, DeskProcess  # noqa: E402
 
 from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
@@ -85,7 +85,7 @@ def main() -> None:
         cluster = Cluster()
         stack.callback(cluster.remove)
         database = cluster.create("pages")
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         stack.callback(engine.dispose)
         migrate(engine)
         process = DeskProcess(database, save_models(folder / "models", [MODEL]), processes=options.processes)

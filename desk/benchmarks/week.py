@@ -40,7 +40,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browsing import chromium, context_of  # noqa: E402 - found by the line above
 from owned_models import CORNER, PLAN, square  # noqa: E402
 from sample_models import loans, rows_of, wdbc  # noqa: E402
-from servers import Cluster, DeskProcess  # noqa: E402
+from servers import KEYED, Cluster, DeskProcess  # noqa: E402
+from signing_in import SignIn  # noqa: E402
 from week_checks import Record, summary  # noqa: E402
 
 from sepc_desk.commands.main import main as command  # noqa: E402
@@ -48,6 +49,7 @@ from sepc_desk.database import engine_of  # noqa: E402
 from sepc_desk.keys import create_key  # noqa: E402
 from sepc_desk.migrations.running import migrate  # noqa: E402
 from sepc_desk.models import ModelFolder  # noqa: E402
+from sepc_desk.owning.changes import load_live  # noqa: E402
 from sepc_desk.owning.watching import BLOCK  # noqa: E402
 from sepc_desk.reading import contexts_of  # noqa: E402
 from sepc_desk.reviewing.certifying import certificate  # noqa: E402
@@ -116,18 +118,22 @@ class Week:
         stack.callback(cluster.remove)
         self.database = cluster.create("week")
         self.models = self.home / "models"
-        self.engine = engine_of(load_settings({}, database=self.database))
+        self.engine = engine_of(load_settings(KEYED, database=self.database))
         stack.callback(self.engine.dispose)
         migrate(self.engine)
         self._add_models()
         n_reference = max(200, options.decisions // 3 // 7 * 2)
         self.settings = SETTINGS | {"monitor_rows": n_reference, "certificate_share": options.certificate_share}
-        self.process = DeskProcess(self.database, self.models, processes=options.processes, **self.settings)
+        sign_in = SignIn(*NAMES)
+        stack.callback(sign_in.close)
+        self.process = DeskProcess(
+            self.database, self.models, processes=options.processes, **self.settings, **sign_in.settings()
+        )
         stack.callback(self.process.kill)
         self.process.wait_ready()
         new = {"program": "portal", "auditor": "auditor"}
         self.keys = {who: create_key(self.engine, name, ["*"], who) for who, name in new.items()}
-        self.keys |= {name: create_key(self.engine, name, ["*"], "owner") for name in ("Ann", "Ben")}
+        self.owners = {name: sign_in.person(self.process, name, "owner") for name in ("Ann", "Ben")}
         self.reviewers = [
             (create_key(self.engine, f"reviewer {i}", ["*"], "reviewer"), 0.2 * i / (options.reviewers - 1))
             for i in range(options.reviewers)
@@ -291,7 +297,7 @@ class Week:
         table.assign(side=side).to_csv(rows, index=False)
         common = ["--models", str(self.models), "--database", self.database]
         assert command(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
-        context = context_of(browser, self.process.address, self.keys["Ann"])
+        context = context_of(browser, self.process.address, self.owners["Ann"])
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto("/models/square")
@@ -316,7 +322,7 @@ class Week:
         assert page.get_by_role("button", name="Agree").count() == 0
         self.told["plan"] = page.locator("section:has(#judged) .verdict").inner_text()
         context.close()
-        context = context_of(browser, self.process.address, self.keys["Ben"])
+        context = context_of(browser, self.process.address, self.owners["Ben"])
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(address)
@@ -326,9 +332,8 @@ class Week:
 
     def record(self, first: str) -> Record:
         """All that the checks need."""
-        with self.process.client(self.keys["Ann"]) as client:
-            pages = {name: client.get(f"/models/{name}").text for name in NAMES}
-        live = {name: ModelFolder(self.models).load(name) for name in NAMES}
+        pages = {name: self.owners["Ann"].get(f"/models/{name}").text for name in NAMES}
+        live = {name: load_live(self.engine, ModelFolder(self.models), name) for name in NAMES}
         with self.engine.connect() as connection:
             certificates = {name: certificate(connection, own) for name, own in live.items()}
             contexts = {name: contexts_of(connection, name, own.digest) for name, own in live.items()}
@@ -343,6 +348,7 @@ class Week:
             pages,
             certificates,
             contexts,
+            {name: own.digest for name, own in live.items()},
             counts | {"seconds in Chromium": round(self.in_browser)},
         )
 
@@ -379,7 +385,7 @@ def main() -> None:
     with ExitStack() as stack:
         week = Week(options, stack)
         browser = stack.enter_context(chromium())
-        first = ModelFolder(week.models).live_digest("square")
+        first = ModelFolder(week.models).first_digest("square")
         for day in range(1, options.days + 1):
             week.decide(day)
             week.review(browser, day)

@@ -55,6 +55,8 @@ class Record:
         The certificate of each model in the end, by the desk.
     contexts : dict
         The contexts of the live version of each model.
+    live : dict
+        The digest of the live version of each model.
     counts : dict
         How many answers were given, and how.
     """
@@ -68,6 +70,7 @@ class Record:
     pages: dict[str, str]
     certificates: dict[str, Certificate | None]
     contexts: dict[str, list[str]]
+    live: dict[str, str]
     counts: dict[str, Any]
 
 
@@ -122,7 +125,7 @@ def check_figures(week: Record) -> dict[str, bool]:
     """Figures of the pages beside those of the exported files."""
     told: dict[str, bool] = {}
     for name, page in week.pages.items():
-        live = ModelFolder(week.models).load(name)
+        live = ModelFolder(week.models).load(name, week.live[name])
         decided = week.found["log"][name][week.found["log"][name]["kind"] == "decision"]
         n_accepted = int((decided["accepted"] == "True").sum())
         told[f"{name}: accepted"] = f"{n_accepted:,} of {len(decided):,}" in page

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 OWN = Path(__file__).parent / "axe"
@@ -41,10 +42,12 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
-def context_of(browser: Any, address: str, key: str, **options: Any) -> BrowserContext:
-    """A window of a person who holds a key."""
-    headers = {"Authorization": f"Bearer {key}"}
+def context_of(browser: Any, address: str, person: str | httpx.Client, **options: Any) -> BrowserContext:
+    """A window of a person who holds a key, or who has signed in with a client."""
+    headers = {"Authorization": f"Bearer {person}"} if isinstance(person, str) else {}
     context: BrowserContext = browser.new_context(base_url=address, extra_http_headers=headers, **options)
+    if not isinstance(person, str):
+        context.add_cookies([{"name": name, "value": value, "url": address} for name, value in person.cookies.items()])
     context.set_default_timeout(30_000)
     return context
 

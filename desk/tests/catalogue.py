@@ -15,7 +15,7 @@ import sepc_desk
 SOURCE = Path(sepc_desk.__file__).parent
 GERMAN = SOURCE / "pages" / "locale" / "de" / "LC_MESSAGES" / "desk.po"
 # Errors that people see on pages are raised here; those with values of the case in them stay in English.
-MODULES = ("pages/*.py", "reviewing/*.py", "owning/*.py", "service/access.py", "exporting.py")
+MODULES = ("pages/*.py", "reviewing/*.py", "owning/*.py", "service/access.py", "exporting.py", "authority.py")
 OPTIONS = {"newstyle_gettext": "true"}
 HEADER = r"""# German texts of the pages of sepc-desk.
 msgid ""

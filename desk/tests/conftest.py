@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sample_models import save_models
-from servers import Cluster, DeskProcess
+from servers import KEYED, Cluster, DeskProcess
 from sqlalchemy import Engine
 
 from sepc_desk.database import engine_of
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster() -> Iterator[Cluster]:
     """A cluster of PostgreSQL with a database that is migrated already, to be copied."""
     own = Cluster()
-    engine = engine_of(load_settings({}, database=own.create("migrated")))
+    engine = engine_of(load_settings(KEYED, database=own.create("migrated")))
     migrate(engine)
     engine.dispose()
     yield own
@@ -40,7 +40,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     file = tmp_path_factory.mktemp("migrated") / "desk.db"
-    engine = engine_of(load_settings({}, database=f"sqlite:///{file}"))
+    engine = engine_of(load_settings(KEYED, database=f"sqlite:///{file}"))
     migrate(engine)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -74,7 +74,7 @@ def database(request: pytest.FixtureRequest, new_database: Callable[[str], str])
 
 @pytest.fixture
 def engine(database: str) -> Iterator[Engine]:
-    own = engine_of(load_settings({}, database=database))
+    own = engine_of(load_settings(KEYED, database=database))
     yield own
     own.dispose()
 
@@ -90,18 +90,20 @@ class Running:
 
     def __init__(self, process: DeskProcess, database: str) -> None:
         self.process, self.database = process, database
-        self.engine = engine_of(load_settings({}, database=database))
+        self.engine = engine_of(load_settings(KEYED, database=database))
         self.key = create_key(self.engine, "all models", ["*"])
         self.loans_key = create_key(self.engine, "loans only", ["loans"])
         self.owner_key = create_key(self.engine, "owner", ["*"], "owner")
+        self.other_owner_key = create_key(self.engine, "other owner", ["*"], "owner")
         self.auditor_key = create_key(self.engine, "auditor", ["*"], "auditor")
         self.client = process.client(self.key)
         self.owner = process.client(self.owner_key)
+        self.other_owner = process.client(self.other_owner_key)
         self.auditor = process.client(self.auditor_key)
         self.nobody = process.client()
 
     def close(self) -> None:
-        for one in (self.client, self.owner, self.auditor, self.nobody):
+        for one in (self.client, self.owner, self.other_owner, self.auditor, self.nobody):
             one.close()
         self.engine.dispose()
         self.process.kill()

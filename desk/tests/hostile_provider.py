@@ -71,12 +71,14 @@ class HostileProvider(Listener):
         self.instead: dict[str, Answer] = {}
         self.token: Callable[[dict[str, Any]], Any] = lambda right: right
         self.claims: dict[str, Any] = {}
+        self.algorithms = ["RS256"]
         self.nonce = ""
         super().__init__(self._answer)
 
     def behave(self) -> None:
         """Answer as a provider should from now on."""
         self.instead, self.token, self.claims = {}, lambda right: right, {}
+        self.algorithms = ["RS256"]
 
     def _answer(self, path: str) -> Answer:
         path = path.partition("?")[0]
@@ -89,7 +91,7 @@ class HostileProvider(Listener):
                     "authorization_endpoint": f"{self.address}/authorize",
                     "token_endpoint": f"{self.address}/token",
                     "jwks_uri": f"{self.address}/keys",
-                    "id_token_signing_alg_values_supported": ["RS256"],
+                    "id_token_signing_alg_values_supported": self.algorithms,
                 }
             )
         if path == "/keys":

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import orjson
 import pandas as pd
+import pytest
 import sepc
 from conftest import Running
 from sample_models import rows_of
-from servers import DeskProcess
+from servers import KEYED, DeskProcess
+from signing_in import SignIn
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.chain import Chain, keep_context
@@ -22,8 +24,8 @@ from sepc_desk.commands.main import main
 from sepc_desk.database import engine_of
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry
-from sepc_desk.keys import create_key
 from sepc_desk.models import Model, ModelFolder
+from sepc_desk.owning.changes import live_digest
 from sepc_desk.reviewing.enrolling import enrol
 from sepc_desk.reviewing.states import CaseState, ReadingState
 from sepc_desk.reviewing.transactions import writing
@@ -78,7 +80,8 @@ class Owned:
 
     @property
     def live(self) -> Model:
-        return self.models.load("square")
+        with self.engine.connect() as connection:
+            return self.models.load("square", live_digest(connection, self.models, "square"))
 
     def add(self, n: int, seed: int) -> str:
         """Fit a version and add it; the first is live."""
@@ -159,14 +162,15 @@ def truth_of(private: str) -> str:
 
 @dataclass
 class OwnedDesk:
-    """A service whose cases have changed, with settled answers, a plan, two versions, and clients of two owners."""
+    """A service whose cases have changed, with settled answers, a plan, two versions, and two owners who signed in."""
 
     running: Running
     data: Owned
     first: str
     other: str
+    owner: Any
     second: Any
-    second_key: str
+    sign_in: SignIn
     home: Path
     common: list[str]
     plan: Path
@@ -176,20 +180,24 @@ class OwnedDesk:
 @contextmanager
 def owned_desk(database: str, home: Path) -> Iterator[OwnedDesk]:
     """Start a service on a migrated database, in a folder of its own."""
-    settings = load_settings({}, database=database, models=home / "models", **SETTINGS)
-    data = Owned(engine_of(settings), home / "models", settings)
-    first, other = data.add(400, 0), data.add(400, 1)
-    data.decide(square(REFERENCE, 2)[0], data.live)
-    data.decide(square(N_LATER, 3, corner=CORNER, changed=True)[0], data.live)
-    data.settle(truth_of)
-    plan, rows = data.write_plan(home)
-    common = ["--models", str(home / "models"), "--database", database]
-    assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
-    process = DeskProcess(database, home / "models", **SETTINGS, is_warm=True)
-    running = Running(process.wait_ready(), database)
-    second_key = create_key(running.engine, "second owner", ["square"], "owner")
-    second = process.client(second_key)
-    yield OwnedDesk(running, data, first, other, second, second_key, home, common, plan, rows)
-    second.close()
-    data.engine.dispose()
-    running.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEPC_DESK_LOG_KEY", KEYED["SEPC_DESK_LOG_KEY"])  # for commands that a test runs
+        settings = load_settings(KEYED, database=database, models=home / "models", **SETTINGS)
+        data = Owned(engine_of(settings), home / "models", settings)
+        first, other = data.add(400, 0), data.add(400, 1)
+        data.decide(square(REFERENCE, 2)[0], data.live)
+        data.decide(square(N_LATER, 3, corner=CORNER, changed=True)[0], data.live)
+        data.settle(truth_of)
+        plan, rows = data.write_plan(home)
+        common = ["--models", str(home / "models"), "--database", database]
+        assert main(["plans", "set", "square", str(plan), str(rows), "--label", "side", *common]) == 0
+        sign_in = SignIn("square")
+        process = DeskProcess(database, home / "models", **SETTINGS, **sign_in.settings(), is_warm=True)
+        running = Running(process.wait_ready(), database)
+        owner, second = (sign_in.person(process, name, "owner:square") for name in ("ann", "ben"))
+        yield OwnedDesk(running, data, first, other, owner, second, sign_in, home, common, plan, rows)
+        owner.close()
+        second.close()
+        sign_in.close()
+        data.engine.dispose()
+        running.close()

@@ -49,7 +49,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.model_of = self.model_of or versions_in(self.folder)
-        self.model = self.model_of("loans", ModelFolder(self.folder).live_digest("loans"))
+        self.model = self.model_of("loans", ModelFolder(self.folder).first_digest("loans"))
 
     def decide(self, n: int) -> None:
         """Decide on rows and let what needs review enter the queue."""
@@ -69,7 +69,7 @@ class Desk:
 
     def answer(self, reader: Reader, taken: Any, label: Any, comment: str = "") -> str:
         with writing(self.engine) as connection:
-            return answer(connection, reader, taken.lease, Given(label, comment), self.at)
+            return answer(connection, reader, taken.id, taken.lease, Given(label, comment), self.at)
 
     def case(self, case_id: str) -> Any:
         with self.engine.connect() as connection:

@@ -63,6 +63,13 @@ class Reviewer:
             time.sleep(0.1)
         raise AssertionError(page.text)
 
+    def wait_to_ask(self, page: Page, seconds: float = 60) -> None:
+        """Wait until the model may be asked: no answer that was given without its label can be undone any more."""
+        until = time.monotonic() + seconds
+        while self.client.post(f"{page.path}/what-if", data={}).status_code == 403:
+            assert time.monotonic() < until
+            time.sleep(0.3)
+
     def take_where(self, is_blind: bool, most: int = 60) -> Page:
         """Answer cases until one comes that is blind, or one that is not."""
         page = self.take()

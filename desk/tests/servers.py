@@ -21,6 +21,8 @@ from sepc_desk.commands.main import main
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
 START_SECONDS = 300
+# The key of the log, as the environment has it.
+KEYED = {"SEPC_DESK_LOG_KEY": "0123456789abcdef" * 4}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -147,6 +149,7 @@ class DeskProcess:
         self.log = Path(tempfile.mkstemp(prefix="desk-log-")[1])
         given = {"database": database, "models": models, "port": self.port, "processes": processes, **settings}
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("SEPC_DESK_")}
+        self.environment |= KEYED
         self.environment |= {f"SEPC_DESK_{name.upper()}": str(value) for name, value in given.items()}
         self.start()
 
@@ -186,8 +189,12 @@ class DeskProcess:
 
     def others(self) -> list[int]:
         """Its other processes: the one that keeps reviews up to date, and a supervisor if there is one."""
-        found = subprocess.run(["pgrep", "-g", str(self.process.pid)], text=True, capture_output=True).stdout.split()
-        return [own for own in map(int, found) if own not in self.workers()]
+        found = subprocess.run(
+            ["pgrep", "-a", "-g", str(self.process.pid)], text=True, capture_output=True
+        ).stdout.splitlines()
+        # Python has a process of its own that removes the semaphores of others.
+        ids = [int(own.split()[0]) for own in found if "resource_tracker" not in own]
+        return [own for own in ids if own not in self.workers()]
 
     def n_started(self) -> int:
         """How many times one of its processes has begun to serve, by its log."""

@@ -64,9 +64,9 @@ def test_cases_are_seen_by_those_who_may_and_every_access_is_logged(running: Run
     running.client.get(f"/decisions/{own['id']}")
     with running.engine.connect() as connection:
         noted = connection.execute(select(entries).where(entries.c.about == own["id"]).order_by(entries.c.place)).all()
-    names = {key.id: key.name for key in all_keys(running.engine).values()}
-    assert [(found.kind, names[found.caller.removeprefix("key:")]) for found in noted] == [
-        ("access", "auditor"),
+    names = {f"key:{key.id}": key.name for key in all_keys(running.engine).values()}
+    assert [(found.kind, names.get(found.caller, found.caller)) for found in noted] == [
+        ("access", "person:auditor"),
         ("access", "all models"),
     ]
     assert running.auditor.get("/decisions/" + "0" * 32).status_code == 404
@@ -99,10 +99,19 @@ def test_only_owners_erase(running: Running) -> None:
     own = decide(running.client)
     for client in (running.client, running.auditor):
         assert client.delete(f"/decisions/{own['id']}").status_code == 403
-    assert running.owner.delete(f"/decisions/{own['id']}").json()["erased"] == 1
+    asked = running.owner.delete(f"/decisions/{own['id']}")
+    assert (asked.status_code, asked.json()["erased"], asked.json()["waits_for_another_person"]) == (202, 0, True)
+    assert running.owner.delete(f"/decisions/{own['id']}").status_code == 202
+    assert running.auditor.get(f"/decisions/{own['id']}").json()["case"]["row"] == LOAN
+    assert running.other_owner.delete(f"/decisions/{own['id']}").json()["erased"] == 1
     after = running.auditor.get(f"/decisions/{own['id']}").json()
     assert (after["erased"], after["case"], after["label"]) == (True, None, own["label"])
-    assert running.owner.delete(f"/decisions/{own['id']}").json() == {"erased": 0}
+    left = running.owner.delete(f"/decisions/{own['id']}").json()
+    assert left == {"erased": 0, "waits_for_another_person": False}
+    old = {"model": "loans", "days": 300}
+    assert running.auditor.delete("/decisions", params=old).status_code == 403
+    assert running.owner.delete("/decisions", params=old).status_code == 202
+    assert running.other_owner.delete("/decisions", params=old).json() == left
 
 
 def test_a_revoked_key_is_refused_within_seconds(running: Running) -> None:

@@ -39,7 +39,7 @@ def audited(new_database, model_folder: Path) -> Iterator[Running]:
     )
     own = Running(process.wait_ready(), database)
     own.client.post("/decide", json={"model": "loans", "rows": model("loans")[1][:60]}).raise_for_status()
-    with process.client(create_key(own.engine, "r", ["loans"], "reviewer")) as client:
+    with process.client(create_key(own.engine, "kim-the-reader", ["loans"], "reviewer")) as client:
         reviewer = Reviewer(client)
         page = reviewer.take()
         for _ in range(5):
@@ -53,8 +53,12 @@ def audited(new_database, model_folder: Path) -> Iterator[Running]:
 
 
 def _count(own: Running, table) -> int:
+    """Rows of a table; of the log, without entries about no model."""
+    found = select(func.count()).select_from(table)
+    if table is entries:
+        found = found.where(entries.c.model == "loans")
     with own.engine.connect() as connection:
-        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+        return int(connection.execute(found).scalar_one())
 
 
 @pytest.mark.parametrize("what", sorted(EXPORTS))
@@ -108,8 +112,8 @@ def test_an_auditor_changes_nothing(audited: Running) -> None:
             "version": "x",
             "own": "c1",
         }
-    # Accesses are entries, and how far the service has read them is its own business.
-    own_business = ("entries", "reviewers", "review_progress")
+    # Accesses are entries, and how far the service has read them, and how its tasks are, is its own business.
+    own_business = ("entries", "reviewers", "review_progress", "tasks")
     tables = [table for table in metadata.sorted_tables if table.name not in own_business]
     before = {table.name: _content(audited, table) for table in tables}
     n_tried = 0
@@ -119,7 +123,7 @@ def test_an_auditor_changes_nothing(audited: Running) -> None:
                 if route.path in ("/preferences", "/leave"):
                     continue
                 got = audited.auditor.request(method, route.path.format(**ids), data={"lease": "x", "answer": '"paid"'})
-                assert got.status_code in (403, 400), (route.path, got.status_code)
+                assert got.status_code in (400, 403, 404), (route.path, got.status_code)
                 n_tried += 1
     assert n_tried >= 10
     assert {table.name: _content(audited, table) for table in tables} == before
@@ -140,10 +144,10 @@ def test_nothing_is_logged_under_a_name_that_does_not_exist(audited: Running) ->
         ]
         for path, own in asked:
             got = audited.auditor.get(path, params={"model": own, "day": TODAY})
-            assert got.status_code == 404, (path, own)
+            assert got.status_code == (404 if own.isprintable() else 400), (path, own)
         assert {one.result().status_code for one in deciding} == {200}
     with audited.engine.connect() as connection:
-        assert set(connection.execute(select(entries.c.model).distinct()).scalars()) <= {"loans", "wdbc"}
+        assert set(connection.execute(select(entries.c.model).distinct()).scalars()) <= {"loans", "wdbc", None}
     assert verify(audited.engine).is_whole
 
 

@@ -24,7 +24,7 @@ from sepc_desk.rows import Row, typed_row
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Model]:
     folder = save_models(tmp_path_factory.mktemp("models") / "models", ["loans", "patients", "accounts"])
-    return ModelFolder(folder).load_live()
+    return {name: ModelFolder(folder).load(name) for name in ModelFolder(folder).names()}
 
 
 def _rows(own: Model) -> list[Row]:

@@ -4,13 +4,15 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from servers import KEYED, Cluster
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from sepc_desk.chain import NAMES, TYPES, Chain, head_of
+from sepc_desk.chain import NAMES, TYPES, Chain, head_of, key_of
 from sepc_desk.database import engine_of
-from sepc_desk.entries import EntryKind, entry, linked
+from sepc_desk.entries import EntryKind, entry, linked, seal_of
 from sepc_desk.errors import LogUnavailableError
+from sepc_desk.migrations.running import migrate
 from sepc_desk.reading import blocks_of, entry_of
 from sepc_desk.settings import load_settings
 from sepc_desk.verifying import verify
@@ -26,7 +28,7 @@ def test_entries_are_linked_as_the_python_function_says(engine: Engine) -> None:
     receipts = chain.append(written[:2]) + chain.append(written[2:])
     before = bytes(32)
     for place, (own, receipt) in enumerate(zip(written, receipts, strict=True), start=1):
-        before = linked(before, place, own.kept_digest, own.private_digest)
+        before = linked(before, place, seal_of(key_of(engine), own))
         assert (receipt.place, receipt.hash) == (place, before)
     with engine.connect() as connection:
         assert [entry_of(found) for block in blocks_of(connection) for found in block] == written
@@ -91,14 +93,25 @@ def test_any_character_stays_in_the_entry_that_it_was_written_in(engine: Engine)
 def test_the_database_refuses_groups_whose_parts_do_not_belong_together(
     new_database: Callable[[str], str],
 ) -> None:
-    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
     group = some(2)
     for name in NAMES:
-        columns = {own: [getattr(one, own) for one in group] for own in NAMES}
+        columns = {own: [getattr(one, own, bytes(32)) for one in group] for own in NAMES}
         columns[name] = columns[name][:1]
         given = ", ".join(f"CAST(:{own} AS {TYPES.get(own, 'text')}[])" for own in NAMES)
         with engine.connect() as connection, pytest.raises(DBAPIError, match="differ in length"):
             connection.execute(text(f"SELECT * FROM append_entries({given})"), columns)
+    engine.dispose()
+
+
+def test_texts_are_kept_in_a_database_with_another_encoding(cluster: Cluster) -> None:
+    cluster.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    engine = engine_of(load_settings(KEYED, database=cluster.url("latin")))
+    migrate(engine)
+    chain = Chain(engine)
+    chain.append([entry(EntryKind.DECISION, "person:jürgen", {"row": {"x": "ß"}}) for _ in range(2)])
+    assert verify(engine).is_whole
+    chain.close()
     engine.dispose()
 
 

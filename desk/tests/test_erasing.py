@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from servers import Cluster
+from servers import KEYED, Cluster
 from sqlalchemy import select
 
 from sepc_desk.chain import Chain
 from sepc_desk.database import engine_of
 from sepc_desk.entries import EntryKind, entry
-from sepc_desk.erasing import erase, erase_until, scrub
+from sepc_desk.erasing import erase, erase_older, scrub
 from sepc_desk.errors import RequestError
 from sepc_desk.schema import entries
 from sepc_desk.settings import load_settings
@@ -45,12 +45,13 @@ def fill(engine, case: dict[str, object], n: int = 400) -> tuple[str, bytes]:
 
 
 def test_postgresql(new_database, cluster: Cluster) -> None:
-    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
     case, salt = fill(engine, secret_case())
     cluster.execute("ANALYZE", engine.url.database)
     cluster.execute("CHECKPOINT")
     assert all(files_with(cluster.data, secret) for secret in SECRETS)
-    assert erase(engine, case, "key:2").n_entries == 2
+    erase(engine, case, "person:ann")
+    assert erase(engine, case, "person:bob").n_entries == 2
     scrub(engine)
     cluster.execute("CHECKPOINT")
     for secret in [*SECRETS, salt]:
@@ -62,10 +63,11 @@ def test_postgresql(new_database, cluster: Cluster) -> None:
 def test_sqlite(new_database) -> None:
     database = new_database("sqlite")
     folder = Path(database.removeprefix("sqlite:///")).parent
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     case, salt = fill(engine, secret_case())
     assert all(files_with(folder, secret) for secret in SECRETS)
-    assert erase(engine, case, "key:2").n_entries == 2
+    erase(engine, case, "person:ann")
+    assert erase(engine, case, "person:bob").n_entries == 2
     scrub(engine)
     for secret in [*SECRETS, salt]:
         assert files_with(folder, secret) == []
@@ -75,7 +77,8 @@ def test_sqlite(new_database) -> None:
 
 def test_label_and_acceptance_stay_and_the_rest_goes(engine) -> None:
     case, _ = fill(engine, secret_case(), 4)
-    erase(engine, case, "key:2")
+    for who in ("person:ann", "person:bob"):
+        erase(engine, case, who)
     with engine.connect() as connection:
         found = connection.execute(select(entries).where(entries.c.id == case)).one()
     assert (found.label, found.accepted, found.cause) == ('"a"', True, "ACCEPTED")
@@ -88,13 +91,13 @@ def test_retention_keeps_what_is_younger_and_other_models(engine) -> None:
     chain = Chain(engine)
     chain.append([entry(EntryKind.DECISION, "key:1", {"row": {}}, model="other")])
     chain.close()
-    with engine.connect() as connection:
-        last = connection.execute(select(entries.c.at).order_by(entries.c.place.desc())).scalars().first()
-    assert last is not None
-    assert erase_until(engine, 0, "command:x").n_entries == 0
-    assert erase_until(engine, last + 1, "command:x", "m").n_entries == 6
+    for who in ("person:ann", "person:bob"):
+        assert erase_older(engine, 1, who).n_entries == 0
+    assert erase_older(engine, 0, "person:ann", "m").is_waiting
+    assert erase_older(engine, 0, "person:bob", "m").n_entries == 6
     assert verify(engine).is_whole
-    assert erase_until(engine, last + 1, "command:x").n_entries == 1
+    assert erase_older(engine, 0, "person:ann").is_waiting
+    assert erase_older(engine, 0, "person:bob").n_entries == 1
     assert verify(engine).is_whole
 
 

@@ -13,6 +13,7 @@ from sepc_desk.models import ModelFolder
 from sepc_desk.rows import typed_row
 from sepc_desk.service.grouping import QUIET_TURNS, Grouper, Work
 from sepc_desk.service.metrics import Metrics
+from sepc_desk.settings import Settings
 
 
 class CountingChain(Chain):
@@ -34,7 +35,7 @@ def test_requests_that_are_being_read_are_in_one_group(engine: Engine, model_fol
     chain = CountingChain(engine)
 
     async def ask_all() -> list[float]:
-        grouper = Grouper(chain, Metrics(), batch_rows=most, most_waiting=100, write_seconds=10)
+        grouper = Grouper(chain, Metrics(), Settings(batch_rows=most, max_waiting_rows=100))
         grouper.start()
 
         async def ask(i: int) -> float:
@@ -58,7 +59,7 @@ def test_a_request_of_the_only_caller_waits_for_one_turn(engine: Engine, model_f
     row = typed_row(live.columns, model("loans")[1][0], 0)
 
     async def turns_before_groups() -> list[list[int]]:
-        grouper = Grouper(Chain(engine), Metrics(), batch_rows=256, most_waiting=100, write_seconds=10)
+        grouper = Grouper(Chain(engine), Metrics(), Settings(max_waiting_rows=100))
         read, turns = grouper._read_what_arrived, []
 
         async def reading(n: int) -> None:

@@ -7,7 +7,7 @@ import concurrent.futures
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,10 +18,12 @@ from conftest import Running
 from hostile_provider import CLIENT, SECRET, Canary, HostileProvider
 from itsdangerous import TimestampSigner
 from sample_models import model, save_models
-from servers import DeskProcess
+from servers import KEYED, DeskProcess
 from sqlalchemy import func, select
 
-from sepc_desk.keys import create_key, revoke_key
+from sepc_desk.keys import create_key, end_sessions, revoke_key, start_session
+from sepc_desk.models import ModelFolder
+from sepc_desk.owning.changes import go_live_in_emergency
 from sepc_desk.schema import entries
 from sepc_desk.service.app import create_app
 from sepc_desk.settings import load_settings
@@ -70,6 +72,7 @@ def guarded(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         max_bytes=100_000,
         failed_keys_per_minute=300,
         oidc_issuer=provider.address,
+        public_address="http://localhost:1",
         oidc_client_id=CLIENT,
         oidc_client_secret=SECRET,
         oidc_roles_claim="groups",
@@ -122,7 +125,7 @@ def test_api1_programs_do_not_see_each_others_cases_or_answers(guarded: Guarded)
 def test_api1_no_id_but_a_real_one_finds_a_case(guarded: Guarded, case: str) -> None:
     guarded.decide()
     answer = guarded.ask("GET", f"/decisions/{case}", guarded.keys["owner", "*"])
-    assert answer.status_code == 404
+    assert answer.status_code == (400 if case == "%00" else 404)
 
 
 # API2: broken authentication
@@ -162,9 +165,11 @@ def test_api2_a_revoked_key_ends(guarded: Guarded) -> None:
     assert guarded.ask("GET", "/head", key).status_code == 401
 
 
-def cookie(secret: str = SESSION_SECRET, age: float = 0.0, **changes: Any) -> dict[str, str]:
-    """The cookie of a session, signed as the service signs it."""
-    session = {"person": "ann", "grants": [["owner", "loans"]], "csrf": "token", "until": time.time() + 3600} | changes
+def cookie(
+    guarded: Guarded, secret: str = SESSION_SECRET, age: float = 0.0, seconds: float = 3600, **changes: Any
+) -> dict[str, str]:
+    """The cookie of a session that is in the database, signed as the service signs it."""
+    session = {"id": start_session(guarded.engine, "ann", ["loans-team"], seconds), "csrf": "token"} | changes
 
     class Signer(TimestampSigner):
         def get_timestamp(self) -> int:
@@ -175,13 +180,16 @@ def cookie(secret: str = SESSION_SECRET, age: float = 0.0, **changes: Any) -> di
 
 
 def test_api2_a_session_ends_and_cannot_be_made_up(guarded: Guarded) -> None:
-    assert guarded.ask("GET", "/me", headers=cookie()).json()["person"] == "person:ann"
-    right = cookie()["Cookie"]
+    assert guarded.ask("GET", "/me", headers=cookie(guarded)).json()["person"] == "person:ann"
+    right = cookie(guarded)["Cookie"]
     forged = base64.b64encode(json.dumps({"person": "ann", "grants": [["owner", "*"]], "until": 9e9}).encode()).decode()
     for headers in (
-        cookie(until=time.time() - 1),
-        cookie(age=9 * 3600),
-        cookie(secret="f" * 64),
+        cookie(guarded, seconds=-1),
+        cookie(guarded, age=9 * 3600),
+        cookie(guarded, secret="f" * 64),
+        cookie(guarded, id="x" * 43),
+        cookie(guarded, id=guarded.keys["owner", "*"]),
+        cookie(guarded, id=None, person="ann", grants=[["owner", "*"]], until=9e9),
         {"Cookie": right[:-2] + ("A" if right[-2] != "A" else "B") + right[-1]},
         {"Cookie": f"sepc_desk={forged}"},
         {"Cookie": f"sepc_desk={forged}.{right.partition('.')[2]}"},
@@ -194,10 +202,43 @@ def test_api2_a_session_ends_and_cannot_be_made_up(guarded: Guarded) -> None:
 def test_api2_a_session_changes_nothing_without_its_token(guarded: Guarded) -> None:
     case = guarded.decide()["id"]
     for token in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": "other"}):
-        assert guarded.ask("DELETE", f"/decisions/{case}", headers=cookie() | token).status_code == 403
-        assert guarded.ask("POST", "/sign-out", headers=cookie() | token).status_code == 403
-    right = cookie() | {"X-CSRF-Token": "token"}
-    assert guarded.ask("DELETE", f"/decisions/{case}", headers=right).json()["erased"] == 1
+        assert guarded.ask("DELETE", f"/decisions/{case}", headers=cookie(guarded) | token).status_code == 403
+        assert guarded.ask("POST", "/sign-out", headers=cookie(guarded) | token).status_code == 403
+    right = cookie(guarded) | {"X-CSRF-Token": "token"}
+    assert guarded.ask("DELETE", f"/decisions/{case}", headers=right).status_code == 202
+
+
+def test_api2_a_session_ends_for_all_copies_of_its_cookie(guarded: Guarded) -> None:
+    def may_enter(own: dict[str, str]) -> bool:
+        return guarded.ask("GET", "/me", headers=own).status_code == 200
+
+    one, other = cookie(guarded), cookie(guarded)
+    assert may_enter(one)
+    assert may_enter(other)
+    assert guarded.ask("POST", "/sign-out", headers=one | {"X-CSRF-Token": "token"}).status_code == 200
+    assert not may_enter(one)
+    assert may_enter(other)
+    # A role that is withdrawn ends all that stands on it: by the provider, at the next sign-in, or by an operator.
+    start_session(guarded.engine, "ann", [], 3600)
+    wait_until(lambda: not may_enter(other))
+    third = cookie(guarded)
+    assert may_enter(third)
+    assert end_sessions(guarded.engine, "ann", "command:me") > 0
+    wait_until(lambda: not may_enter(third))
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_api2_a_key_expires(guarded: Guarded) -> None:
+    key = create_key(guarded.engine, "short", ["loans"])
+    assert guarded.ask("GET", "/head", key).status_code == 200
+    expired = create_key(guarded.engine, "old", ["loans"], days=0)
+    assert guarded.ask("GET", "/head", expired).status_code == 401
 
 
 # API3: broken object property level authorization
@@ -288,7 +329,8 @@ FUNCTIONS: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/models/loans/repair", None, {"owner"}),
     ("POST", "/models/loans/compare", None, {"owner"}),
     ("POST", "/models/loans/challenger", None, {"owner"}),
-    ("POST", "/models/loans/roll-back", None, {"owner"}),
+    # No key is enough to approve: owners sign in.
+    ("POST", "/models/loans/roll-back", None, set()),
     ("GET", "/audit", None, {"auditor"}),
     ("GET", "/audit/log?model=loans", None, {"auditor"}),
     ("GET", "/audit/entries/{case}", None, {"auditor"}),
@@ -417,8 +459,9 @@ def test_api8_cookies_stay_with_this_site_over_tls(guarded: Guarded) -> None:
 def test_api9_every_route_is_documented_and_asks_for_a_key(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     given = {"oidc_issuer": guarded.provider.address, "oidc_client_id": CLIENT, "oidc_client_secret": SECRET}
+    given |= {"public_address": "http://localhost:1", "oidc_roles": "loans-team=owner:loans"}
     settings = load_settings(
-        {}, database=guarded.database, models=guarded.models, session_secret=SESSION_SECRET, **given
+        KEYED, database=guarded.database, models=guarded.models, session_secret=SESSION_SECRET, **given
     )
     routes = list(all_routes(create_app(settings).routes))
     document = guarded.ask("GET", "/openapi.json", guarded.keys["program", "loans"]).json()
@@ -515,6 +558,7 @@ def test_api10_a_provider_that_answers_wrongly_lets_nobody_in(guarded: Guarded) 
         lambda right: right | {"id_token": provider.signed_with_text(SECRET.encode())},
         lambda right: right | {"id_token": provider.signed_with_text(provider.key.as_pem(private=False))},
         lambda right: right | {"id_token": unsigned(right["id_token"])},
+        lambda right: right | {"id_token": unsigned(right["id_token"]) + "x"},
         lambda right: right | {"id_token": "x.y.z"},
         lambda right: right | {"id_token": {"sub": "ann"}},
         lambda right: {"access_token": "x", "userinfo": {"sub": "ann", "groups": ["loans-team"]}},
@@ -532,6 +576,18 @@ def test_api10_a_provider_that_answers_wrongly_lets_nobody_in(guarded: Guarded) 
         provider.behave()
         provider.claims = {"groups": groups}
         assert signed_in(guarded).status_code == 403, groups
+    # Whatever a provider says that it signs with: the list is ours.
+    provider.behave()
+    provider.algorithms = ["none", "HS256", "RS256"]
+    for made in (
+        lambda right: right | {"id_token": unsigned(right["id_token"])},
+        lambda right: right | {"id_token": provider.signed_with_text(SECRET.encode())},
+        lambda right: right | {"id_token": provider.signed_with_text(provider.key.as_pem(private=False))},
+    ):
+        provider.instead = {token: (500, b"", {})}
+        signed_in(guarded)  # so that the description is read again
+        provider.instead, provider.token = {}, made
+        assert signed_in(guarded).status_code in (401, 503)
     canary.close()
     assert canary.visits == []
     provider.behave()
@@ -546,6 +602,14 @@ def unsigned(token: str) -> str:
     return f"{head}.{token.split('.')[1]}."
 
 
+def test_api10_people_come_back_to_the_address_of_the_settings(guarded: Guarded) -> None:
+    guarded.provider.behave()
+    for headers in ({"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}, {"Forwarded": "host=evil.example"}):
+        sent = guarded.ask("GET", "/sign-in", headers=headers).headers["location"]
+        assert "evil" not in sent
+        assert parse_qs(urlsplit(sent).query)["redirect_uri"] == ["http://localhost:1/sign-in/callback"]
+
+
 def test_api10_a_state_is_good_for_one_sign_in_of_one_browser(guarded: Guarded) -> None:
     guarded.provider.behave()
     _, headers, state = begun(guarded)
@@ -558,11 +622,12 @@ def test_api10_a_state_is_good_for_one_sign_in_of_one_browser(guarded: Guarded) 
 def test_api10_a_model_file_that_is_bad_does_not_go_live(guarded: Guarded) -> None:
     before = guarded.decide()
     assert before["label"]
-    folder = guarded.models / "loans"
-    live = (folder / "live").read_text()
     bad = b"\x80\x04cos\nsystem\n(S'touch /tmp/owned'\ntR."
-    (folder / "bad.sepc").write_bytes(bad)
-    (folder / "live").write_text(hashlib.sha256(bad).hexdigest())
+    folder, digest = ModelFolder(guarded.models), hashlib.sha256(bad).hexdigest()
+    back = folder.first_digest("loans")
+    (guarded.models / "loans" / "bad.sepc").write_bytes(bad)
+    (guarded.models / "loans" / "first").write_text(back)
+    go_live_in_emergency(guarded.engine, folder, "loans", digest, "command:me", "a bad file")
     try:
         until = time.monotonic() + 30
         while "cannot be served" not in guarded.process.log.read_text():
@@ -570,5 +635,5 @@ def test_api10_a_model_file_that_is_bad_does_not_go_live(guarded: Guarded) -> No
             time.sleep(0.1)
         assert guarded.decide()["label"] == before["label"]
     finally:
-        (folder / "bad.sepc").unlink()
-        (folder / "live").write_text(live)
+        go_live_in_emergency(guarded.engine, folder, "loans", back, "command:me", "the version before")
+        (guarded.models / "loans" / "bad.sepc").unlink()

@@ -55,7 +55,7 @@ def _look(owned: OwnedDesk, browser: Any, paths: dict[str, str]) -> None:
             for language in ("en", "de"):
                 options = {"viewport": {"width": width, "height": height}, "color_scheme": scheme, "locale": language}
                 context = browsing.context_of(
-                    browser, owned.running.process.address, owned.second_key, bypass_csp=True, **options
+                    browser, owned.running.process.address, owned.second, bypass_csp=True, **options
                 )
                 page = context.new_page()
                 for name, path in paths.items():
@@ -71,7 +71,7 @@ def _look(owned: OwnedDesk, browser: Any, paths: dict[str, str]) -> None:
 
 def test_a_repair_by_keyboard_alone_on_pages_without_serious_faults(owned: OwnedDesk, browser: Any) -> None:
     address = owned.running.process.address
-    context = browsing.context_of(browser, address, owned.running.owner_key)
+    context = browsing.context_of(browser, address, owned.owner)
     context.set_default_timeout(300_000)
     page = context.new_page()
     page.goto("/models")
@@ -91,7 +91,7 @@ def test_a_repair_by_keyboard_alone_on_pages_without_serious_faults(owned: Owned
     proposed = page.url
     context.close()
     _look(owned, browser, {"proposed": proposed})
-    context = browsing.context_of(browser, address, owned.second_key)
+    context = browsing.context_of(browser, address, owned.second)
     page = context.new_page()
     page.goto(proposed)
     _press(page, "button[formaction$='/agree']")

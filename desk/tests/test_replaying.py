@@ -9,7 +9,7 @@ import orjson
 import pytest
 from filling import fill
 from sample_models import NAMES, save_models
-from servers import Cluster
+from servers import KEYED, Cluster
 from sqlalchemy import Engine, select, update
 
 from sepc_desk.context import digest_of_context
@@ -38,7 +38,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_models_replay_to_the_last_bit_also_after_dump_and_restore(
     cluster: Cluster, new_database, twelve: Path
 ) -> None:
-    engine = engine_of(load_settings({}, database=new_database("postgresql")))
+    engine = engine_of(load_settings(KEYED, database=new_database("postgresql")))
     n = fill(engine, twelve, N)
     found = replay(engine, ModelFolder(twelve))
     assert (found.n_identical, found.n_different, found.told) == (n, 0, [])
@@ -49,7 +49,7 @@ def test_all_models_replay_to_the_last_bit_also_after_dump_and_restore(
     ).stdout
     restored = cluster.create(f"restored{engine.url.database}")
     subprocess.run([cluster.bin / "pg_restore", "-d", restored], input=dumped, check=True)
-    again = engine_of(load_settings({}, database=restored))
+    again = engine_of(load_settings(KEYED, database=restored))
     assert verify(again).is_whole
     assert replay(again, ModelFolder(twelve)).n_identical == n == N * len(NAMES)
     engine.dispose()
@@ -57,14 +57,14 @@ def test_all_models_replay_to_the_last_bit_also_after_dump_and_restore(
 
 
 def test_sqlite_replays_to_the_last_bit_also_after_a_backup(new_database, one: Path, tmp_path: Path) -> None:
-    engine = engine_of(load_settings({}, database=new_database("sqlite")))
+    engine = engine_of(load_settings(KEYED, database=new_database("sqlite")))
     fill(engine, one, 40, ("loans",))
     assert replay(engine, ModelFolder(one)).n_identical == 40
     raw = engine.raw_connection()
     raw.cursor().execute(f"VACUUM INTO '{tmp_path / 'backup.db'}'")
     raw.close()
     engine.dispose()
-    again = engine_of(load_settings({}, database=f"sqlite:///{tmp_path / 'backup.db'}"))
+    again = engine_of(load_settings(KEYED, database=f"sqlite:///{tmp_path / 'backup.db'}"))
     assert verify(again).is_whole
     assert replay(again, ModelFolder(one)).n_identical == 40
     again.dispose()

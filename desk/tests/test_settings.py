@@ -8,6 +8,7 @@ from sepc_desk.errors import SettingError
 from sepc_desk.settings import load_settings
 
 OIDC = {"oidc_issuer": "https://x", "oidc_client_id": "a", "oidc_client_secret": "b", "session_secret": "s" * 32}
+OIDC |= {"public_address": "https://desk.example.org", "oidc_roles": {"team": "owner"}}
 
 
 def test_the_command_counts_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
@@ -35,7 +36,12 @@ def test_secrets_may_be_in_files_and_are_not_shown(tmp_path: Path) -> None:
         ({"SEPC_DESK_SESSION_SECRET_FILE": "/none"}, {}, "cannot be read"),
         ({}, {"processes": 0}, "processes is 0; it must be at least 1"),
         ({}, {"synchronous_commit": "local"}, "use one of on, remote_apply, off"),
-        ({}, {"oidc_issuer": "https://x"}, "set SEPC_DESK_OIDC_CLIENT_ID"),
+        ({}, OIDC | {"oidc_client_id": ""}, "set SEPC_DESK_OIDC_CLIENT_ID"),
+        ({}, OIDC | {"public_address": ""}, "as in https://desk.example.org"),
+        ({}, OIDC | {"public_address": "http://desk.example.org"}, "as in https://desk.example.org"),
+        ({}, OIDC | {"oidc_roles": {}}, "nobody would have a role"),
+        ({}, {"log_key": "short"}, "openssl rand -hex 32"),
+        ({}, {"witness": "heads.jsonl"}, "set both or none"),
         ({}, OIDC | {"session_secret": "short"}, "openssl rand -hex 32"),
         ({}, OIDC | {"oidc_issuer": "http://login.example.org"}, "starts with https://"),
         ({}, OIDC | {"oidc_scope": "profile"}, "it must contain openid"),

@@ -48,7 +48,8 @@ def columns_of(node: Node) -> tuple[Column, ...]:
     named = node["feature_names_in"]
     names = [f"x{j}" for j in range(node["n_features_in"])] if named is None else named
     used = [name for name in names if kinds.get(name, Kind.NUMBER) is not None]
-    groups = [name for name in _group_names(node) if name not in used]
+    by = (node.get("groups") or {}).get("by", ())
+    groups = [name for name in by if isinstance(name, str) and name not in used]
     columns = [Column(name, kinds.get(name) or Kind.NUMBER) for name in used]
     return (*columns, *(Column(name, Kind.CATEGORY, is_needed=False) for name in groups))
 
@@ -70,7 +71,3 @@ def _kind_of(column: Node) -> Kind | None:
         return None
     # Files of sepc 0.1.0 have no `written`: it read no numbers or dates from text.
     return Kind.TEXT if column.get("written") is not None else Kind(column["kind"])
-
-
-def _group_names(node: Node) -> list[str]:
-    return [name for name in (node.get("groups") or {}).get("by", ()) if isinstance(name, str)]

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, insert, update
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from sepc_desk.errors import SettingError
+from sepc_desk.schema import tasks
 from sepc_desk.settings import Settings
 
-# Connections of a process, of which one writes; more would only wait for each other.
-CONNECTIONS = 4
+# Connections of a process: one writes to the log, one reads keys, and one tests the database.
+POOL: dict[str, Any] = {"pool_size": 6, "max_overflow": 0, "hide_parameters": True}
 CONNECT_SECONDS = 5
 # A connection whose other end says nothing for 5 seconds is asked three times, every 2 seconds, and then given up.
 KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}
 
 
+# The option by which the connections of an engine know the key of the log.
+LOG_KEY = "log_key"
+
+
 def engine_of(settings: Settings) -> Engine:
     """An engine for the database of the settings."""
-    return _postgresql(settings) if settings.is_postgresql else _sqlite(settings)
+    engine = _postgresql(settings) if settings.is_postgresql else _sqlite(settings)
+    return engine.execution_options(**{LOG_KEY: settings.log_key.encode()}) if settings.log_key else engine
 
 
 def _postgresql(settings: Settings) -> Engine:
@@ -38,24 +47,15 @@ def _postgresql(settings: Settings) -> Engine:
         "prepare_threshold": 2,
         "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
     }
-    return create_engine(
-        settings.url,
-        connect_args=arguments,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_pre_ping=True,
-        hide_parameters=True,
-    )
+    return create_engine(settings.url, connect_args=arguments, pool_pre_ping=True, **POOL)
 
 
 def _sqlite(settings: Settings) -> Engine:
-    engine = create_engine(
-        settings.url,
-        connect_args={"timeout": settings.write_seconds, "check_same_thread": False},
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        hide_parameters=True,
-    )
+    # Nobody else may read it; SQLite gives the files beside it the same permissions.
+    with suppress(OSError):
+        Path(make_url(settings.url).database or "").touch(mode=0o600)
+    arguments = {"timeout": settings.write_seconds, "check_same_thread": False}
+    engine = create_engine(settings.url, connect_args=arguments, **POOL)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
@@ -108,3 +108,10 @@ def shut_down_socket(connection: Connection) -> None:
             own.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # It is closed already.
+
+
+def keep_task(connection: Connection, name: str, at: int, error: str | None = None) -> None:
+    """Note that a task has succeeded at this time, or why it has not."""
+    values = {"error": error} if error else {"done_at": at, "error": None}
+    if connection.execute(update(tasks).where(tasks.c.name == name).values(values)).rowcount == 0:
+        connection.execute(insert(tasks).values({"name": name, "done_at": at} | values))

@@ -13,7 +13,7 @@ import sepc
 
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.rows import Row, frame_of, plain
+from sepc_desk.rows import Row, plain
 
 CAUSES = {int(cause): cause.name for cause in sepc.Cause}
 
@@ -71,7 +71,7 @@ def decide_rows(model: Model, rows: Sequence[Row], explain: bool = False) -> lis
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            decisions = sepc.decide(model.estimator, _given(model, rows))
+            decisions = sepc.decide(model.estimator, model.table(rows))
     except (ValueError, TypeError, KeyError) as error:
         raise RequestError(422, "refused_by_model", str(error)) from error
     columns = (
@@ -99,11 +99,6 @@ def decide_rows(model: Model, rows: Sequence[Row], explain: bool = False) -> lis
             *columns, reasons, terms, strict=True
         )
     ]
-
-
-def _given(model: Model, rows: Sequence[Row]) -> Any:
-    frame = frame_of(model.columns, rows)
-    return frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
 
 
 def _terms(decisions: sepc.Decisions, i: int) -> list[tuple[str, float]] | None:

@@ -42,5 +42,9 @@ class LogUnavailableError(Exception):
     """The log did not confirm a write; what was written may or may not be there."""
 
 
+class LogChangedError(Exception):
+    """The log is not what was written; the message says where."""
+
+
 class ModelFolderError(ValueError):
     """The folder of models cannot be used; the message says why, and what to do."""

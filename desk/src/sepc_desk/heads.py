@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -61,7 +61,7 @@ def signed(place: int, own_hash: bytes, at: str, key: Path) -> Head:
     if not isinstance(private, Ed25519PrivateKey):
         raise SettingError(f"{key} does not contain an Ed25519 key; create one with `sepc-desk heads key`.")
     head = Head(place, own_hash, at)
-    return Head(place, own_hash, at, private.sign(head.message))
+    return replace(head, signature=private.sign(head.message))
 
 
 def public_key_of(path: Path) -> Ed25519PublicKey:
@@ -73,7 +73,6 @@ def public_key_of(path: Path) -> Ed25519PublicKey:
 
 
 def _loaded(path: Path, load: Callable[[bytes], object]) -> object:
-    """The key in a file, of whatever kind."""
     try:
         return load(path.read_bytes())
     except OSError as error:

@@ -1,7 +1,8 @@
 """The folder of models: a folder for each name, with a file for each version and one of them live.
 
-``models/loans/3f2a9c....sepc`` is a version of the model "loans", named by its digest, and ``models/loans/live`` holds
-the digest of the one that decides. A model with a single version needs no such file.
+``models/loans/3f2a9c....sepc`` is a version of the model "loans", named by its digest. Which one decides is in
+the log; ``models/loans/first`` holds the digest of the one that decides before any change. A model with a single
+version needs no such file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +22,10 @@ import sepc
 from sepc_desk.columns import Column, columns_of
 from sepc_desk.context import context_of
 from sepc_desk.errors import ModelFolderError
-from sepc_desk.rows import plain
+from sepc_desk.rows import Row, frame_of, plain
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-LIVE = "live"
+FIRST = "first"
 # Digits of a digest in the name of a file, and the fewest that tell versions apart.
 NAME_DIGITS, FEWEST_DIGITS = 16, 6
 
@@ -64,6 +65,11 @@ class Model:
         min_trust = getattr(self.estimator, "min_trust", None)
         return {"kind": "min_trust", **({} if min_trust is None else {"min_trust": float(min_trust)})}
 
+    def table(self, rows: Sequence[Row]) -> Any:
+        """Rows of the log as the estimator takes them."""
+        frame = frame_of(self.columns, rows)
+        return frame if hasattr(self.estimator, "feature_names_in_") else frame.to_numpy()
+
     @cached_property
     def classes(self) -> list[Any]:
         """The labels that the model knows."""
@@ -93,40 +99,38 @@ class ModelFolder:
         files = sorted((self.path / name).glob("*.sepc"))
         return {hashlib.sha256(file.read_bytes()).hexdigest(): file for file in files}
 
-    def live_digest(self, name: str) -> str:
-        """The digest of the version that decides."""
-        versions, marker = self.versions(name), self.path / name / LIVE
+    def first_digest(self, name: str) -> str:
+        """The digest of the version that decides before any change."""
+        versions, marker = self.versions(name), self.path / name / FIRST
         if not versions:
             raise ModelFolderError(
                 f"The folder {self.path / name} contains no .sepc file; add one or remove the folder."
             )
         if marker.exists():
-            return self._known(name, marker.read_text(encoding="utf-8").strip(), versions)
+            return self.known(name, marker.read_text(encoding="utf-8", errors="replace").strip(), versions)
         if len(versions) > 1:
             raise ModelFolderError(
-                f"{name} has {len(versions)} versions and none is live; choose one: sepc-desk models live {name} DIGEST"
+                f"{name} has {len(versions)} versions and nothing says which decides at first; write its digest to "
+                f"{marker}."
             )
         return next(iter(versions))
 
     def load(self, name: str, digest: str | None = None) -> Model:
-        """A version of a model; the live one if no digest is given."""
-        digest = self.live_digest(name) if digest is None else digest
+        """A version of a model; the first one if no digest is given."""
+        digest = self.first_digest(name) if digest is None else digest
         file = self.versions(name).get(digest)
         if file is None:
             raise ModelFolderError(f"There is no file of {name} with digest {digest[:NAME_DIGITS]}.")
         return Model(name, digest, _loaded(file), columns_of(sepc.inspect(file).model))
 
-    def load_live(self) -> dict[str, Model]:
-        """The live version of every model."""
-        return {name: self.load(name) for name in self.names()}
-
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes whenever a model is added, or another version goes live."""
-        watched = [*self.path.glob(f"*/{LIVE}"), *self.path.glob("*/*.sepc")]
-        return tuple(sorted((str(file), (own := file.stat()).st_mtime_ns, own.st_size) for file in watched))
+        """Changes whenever a version is added or removed."""
+        return tuple(
+            sorted((str(file), (own := file.stat()).st_mtime_ns, own.st_size) for file in self.path.glob("*/*.sepc"))
+        )
 
     def add(self, name: str, file: Path) -> str:
-        """Copy a file into the folder, as a version of a model; it is live if it is the first. Returns its digest."""
+        """Copy a file into the folder, as a version of a model; the first one decides. Returns its digest."""
         if not NAME.fullmatch(name):
             raise ModelFolderError(f"{name!r} is not a valid model name; use a-z, 0-9, - and _, at most 63 characters.")
         content = file.read_bytes()
@@ -135,20 +139,14 @@ class ModelFolder:
         folder = self.path / name
         folder.mkdir(exist_ok=True)
         before = self.versions(name)
-        if len(before) == 1 and not (folder / LIVE).exists():
-            self.make_live(name, next(iter(before)))
+        if len(before) < 2 and not (folder / FIRST).exists():
+            _write(folder / FIRST, next(iter(before), digest).encode())
         _write(folder / f"{digest[:NAME_DIGITS]}.sepc", content)
-        if not before:
-            self.make_live(name, digest)
         return digest
 
-    def make_live(self, name: str, digest: str) -> str:
-        """Make a version live, given its digest or the first digits of it; returns the digest."""
-        known = self._known(name, digest, self.versions(name))
-        _write(self.path / name / LIVE, known.encode())
-        return known
-
-    def _known(self, name: str, digest: str, versions: Mapping[str, Path]) -> str:
+    def known(self, name: str, digest: str, versions: Mapping[str, Path] | None = None) -> str:
+        """The digest of a version, given the first digits of it."""
+        versions = self.versions(name) if versions is None else versions
         found = [own for own in versions if own.startswith(digest)]
         if len(found) != 1 or len(digest) < FEWEST_DIGITS:
             known = ", ".join(own[:NAME_DIGITS] for own in versions) or "none"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, select
 
-from sepc_desk.entries import FIELDS, Entry, time_of
+from sepc_desk.chain import key_of
+from sepc_desk.entries import FIELDS, Entry, seal_of, time_of
 from sepc_desk.schema import contexts, entries
 
 # Entries that are read at a time.
 BLOCK = 2_000
+# A day in microseconds, the unit of all times in the database.
+DAY = 24 * 3600 * 1_000_000
 
 
 def entry_of(found: Row[Any]) -> Entry:
@@ -22,6 +26,11 @@ def entry_of(found: Row[Any]) -> Entry:
     for name in ("request_key", "salt", "private_digest"):
         values[name] = None if values[name] is None else bytes(values[name])
     return Entry(**values)
+
+
+def is_authentic(connection: Connection, found: Row[Any]) -> bool:
+    """Whether an entry was sealed with the key of the log, which the database does not have."""
+    return hmac.compare_digest(seal_of(key_of(connection), entry_of(found)), bytes(found.seal))
 
 
 def entry_by_id(connection: Connection, own_id: str) -> Row[Any] | None:
@@ -58,13 +67,13 @@ def contexts_of(connection: Connection, model: str, digest: str) -> list[str]:
 
 def day_bounds(day: date) -> tuple[int, int]:
     """The first microsecond of a day in UTC, and that of the next."""
-    start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return microseconds(start), microseconds(start + timedelta(days=1))
+    start = (day - date(1970, 1, 1)).days * DAY
+    return start, start + DAY
 
 
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970."""
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+def today() -> date:
+    """The day in UTC."""
+    return datetime.now(UTC).date()
 
 
 def shown(found: Row[Any]) -> dict[str, Any]:

@@ -74,7 +74,6 @@ def ignored_columns(columns: Sequence[Column], given: Sequence[Row], typed: Sequ
 
 
 def _typed(column: Column, value: Any, i: int) -> Any:
-    """A value as the log keeps it."""
     if isinstance(value, float) and not isfinite(value):
         raise _refused(column, value, i)
     if isinstance(value, bool | int | float):
@@ -147,13 +146,9 @@ def _array(column: Column, cells: list[Any]) -> Any:
     if column.kind is Kind.NUMBER:
         return np.array(cells, dtype=np.float64)
     if column.kind is Kind.DATE:
-        dates = [None if cell is None else np.datetime64(_moment(cell), "us") for cell in cells]
+        dates = [None if cell is None else np.datetime64(datetime.fromisoformat(cell["date"]), "us") for cell in cells]
         return np.array(dates, dtype="datetime64[us]")
     return pd.Series(cells, dtype=object)
-
-
-def _moment(cell: Mapping[str, str]) -> datetime:
-    return datetime.fromisoformat(cell["date"])
 
 
 def plain(value: Any) -> Any:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 metadata = MetaData()
 
 # SQLite numbers rows by a column of this very type.
 Place = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """What makes an index hold only some rows."""
+    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
+
 
 entries = Table(
     "entries",
@@ -28,22 +36,14 @@ entries = Table(
     Column("private", Text),
     Column("salt", LargeBinary),
     Column("private_digest", LargeBinary),
+    Column("seal", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
 )
+Index("ix_entries_about", entries.c.about, **_where("about IS NOT NULL"))
 Index(
-    "ix_entries_about",
-    entries.c.about,
-    postgresql_where=text("about IS NOT NULL"),
-    sqlite_where=text("about IS NOT NULL"),
+    "ix_entries_request", entries.c.request_key, entries.c.request_row, unique=True, **_where("request_key IS NOT NULL")
 )
-Index(
-    "ix_entries_request",
-    entries.c.request_key,
-    entries.c.request_row,
-    unique=True,
-    postgresql_where=text("request_key IS NOT NULL"),
-    sqlite_where=text("request_key IS NOT NULL"),
-)
+Index("ix_entries_changes", entries.c.model, entries.c.place, **_where("kind = 'change'"))
 
 contexts = Table(
     "contexts",
@@ -62,6 +62,29 @@ keys = Table(
     Column("models", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger),
+    Column("expires_at", BigInteger),
+    # Whether it belongs to a person of this name, and not to a program.
+    Column("is_person", Boolean, nullable=False),
+)
+
+# When background tasks last succeeded, and why they did not; and a row that health checks write.
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("done_at", BigInteger, nullable=False),
+    Column("error", Text),
+)
+
+# Sessions of people who have signed in: what their provider said of them, until they sign out.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", LargeBinary, primary_key=True),
+    Column("person", Text, nullable=False, index=True),
+    Column("claims", Text, nullable=False),
+    Column("until", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
 )
 
 # A decision that people look at, or a planted case. It holds no value of the row, so an erasure need not change it.
@@ -93,12 +116,7 @@ cases = Table(
     Column("counted_after", Integer),
 )
 Index("ix_cases_model", cases.c.model, cases.c.state)
-Index(
-    "ix_cases_uncounted",
-    cases.c.model,
-    postgresql_where=text("evidence IS NOT NULL AND NOT is_counted"),
-    sqlite_where=text("evidence IS NOT NULL AND NOT is_counted"),
-)
+Index("ix_cases_uncounted", cases.c.model, **_where("evidence IS NOT NULL AND NOT is_counted"))
 
 # One look at a case by one reader; a case with a second reader has two, and three if they disagree.
 readings = Table(
@@ -117,28 +135,9 @@ readings = Table(
     Column("until", BigInteger),
 )
 Index("ix_readings_case", readings.c.case_id, readings.c.turn, unique=True)
-Index(
-    "ix_readings_reader",
-    readings.c.case_id,
-    readings.c.reader,
-    unique=True,
-    postgresql_where=text("reader IS NOT NULL"),
-    sqlite_where=text("reader IS NOT NULL"),
-)
-Index(
-    "ix_readings_open",
-    readings.c.model,
-    readings.c.entered_at,
-    readings.c.id,
-    postgresql_where=text("state = 'open'"),
-    sqlite_where=text("state = 'open'"),
-)
-Index(
-    "ix_readings_taken",
-    readings.c.until,
-    postgresql_where=text("state = 'taken'"),
-    sqlite_where=text("state = 'taken'"),
-)
+Index("ix_readings_reader", readings.c.case_id, readings.c.reader, unique=True, **_where("reader IS NOT NULL"))
+Index("ix_readings_open", readings.c.model, readings.c.entered_at, readings.c.id, **_where("state = 'open'"))
+Index("ix_readings_taken", readings.c.until, **_where("state = 'taken'"))
 
 leases = Table(
     "leases",
@@ -169,19 +168,8 @@ answers = Table(
     Column("undone_at", BigInteger),
     Column("final_at", BigInteger),
 )
-Index(
-    "ix_answers_reading",
-    answers.c.reading,
-    unique=True,
-    postgresql_where=text("undone_at IS NULL"),
-    sqlite_where=text("undone_at IS NULL"),
-)
-Index(
-    "ix_answers_open",
-    answers.c.given_at,
-    postgresql_where=text("undone_at IS NULL AND final_at IS NULL"),
-    sqlite_where=text("undone_at IS NULL AND final_at IS NULL"),
-)
+Index("ix_answers_reading", answers.c.reading, unique=True, **_where("undone_at IS NULL"))
+Index("ix_answers_open", answers.c.given_at, **_where("undone_at IS NULL AND final_at IS NULL"))
 Index("ix_answers_reader", answers.c.reader, answers.c.given_at)
 
 planted = Table(

@@ -55,6 +55,12 @@ class Settings:
     batch_rows: int = 256
     write_seconds: float = 10.0
     synchronous_commit: str = "on"
+    # What seals entries, and where signed heads go by themselves: after so many entries, or so many seconds.
+    log_key: str = field(default="", repr=False)
+    witness: str = ""
+    witness_key: str = ""
+    witness_entries: int = 1_000
+    witness_seconds: float = 60.0
     # Behind a proxy: addresses from which X-Forwarded-For and X-Forwarded-Proto are accepted.
     trusted_proxies: str = "127.0.0.1"
     secure_cookies: bool = True
@@ -88,6 +94,8 @@ class Settings:
     oidc_scope: str = "openid profile"
     oidc_roles_claim: str = "roles"
     oidc_roles: Mapping[str, str] = field(default_factory=dict)
+    # The address that people's browsers know, to which the provider sends them back.
+    public_address: str = ""
     session_secret: str = field(default="", repr=False)
     session_seconds: int = 8 * 3600
 
@@ -95,9 +103,19 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must be at least {least}.")
+        if 0 < len(self.log_key) < SHORTEST_SECRET:
+            raise SettingError(
+                f"log_key has {len(self.log_key)} characters; set {PREFIX}LOG_KEY_FILE to a file with at least "
+                f"{SHORTEST_SECRET} random ones: openssl rand -hex 32"
+            )
+        if bool(self.witness) != bool(self.witness_key):
+            raise SettingError(
+                "witness is the file that signed heads go to, and witness_key the private key that signs them, which "
+                "`sepc-desk heads key` makes; set both or none."
+            )
         if self.synchronous_commit not in COMMIT_LEVELS:
             raise SettingError(
-                f"synchronous_commit is {self.synchronous_commit!r}; use one of {_listed(COMMIT_LEVELS)}."
+                f"synchronous_commit is {self.synchronous_commit!r}; use one of {', '.join(COMMIT_LEVELS)}."
             )
         for name in _SHARES:
             if not 0.0 <= getattr(self, name) <= 1.0:
@@ -106,19 +124,18 @@ class Settings:
             if not 0.0 < getattr(self, name) < 1.0:
                 raise SettingError(f"{name} is {getattr(self, name)}; it must lie strictly between 0 and 1.")
         if self.language not in LANGUAGES:
-            raise SettingError(f"language is {self.language!r}; use one of {_listed(LANGUAGES)}.")
+            raise SettingError(f"language is {self.language!r}; use one of {', '.join(LANGUAGES)}.")
         if self.oidc_issuer:
             self._check_sign_in()
         for value, role in self.oidc_roles.items():
             if role.partition(":")[0] not in ROLES:
                 raise SettingError(
-                    f"oidc_roles maps {value!r} to {role!r}; use one of {_listed(ROLES)}, alone for all models or "
+                    f"oidc_roles maps {value!r} to {role!r}; use one of {', '.join(ROLES)}, alone for all models or "
                     "with the name of a model, as in 'owner:loans'."
                 )
 
     def _check_sign_in(self) -> None:
-        issuer = urlsplit(self.oidc_issuer)
-        if not issuer.hostname or (issuer.scheme != "https" and issuer.hostname not in LOOPBACK):
+        if not _is_safe(self.oidc_issuer):
             raise SettingError(
                 f"oidc_issuer is {self.oidc_issuer!r}; use an address that starts with https://, since secrets go "
                 "there. Only a provider on this machine may have http://."
@@ -126,6 +143,16 @@ class Settings:
         if "openid" not in self.oidc_scope.split():
             raise SettingError(
                 f"oidc_scope is {self.oidc_scope!r}; it must contain openid, for the name of who signed in."
+            )
+        if not _is_safe(self.public_address):
+            raise SettingError(
+                f"public_address is {self.public_address!r}; set it to the address that browsers know, as in "
+                "https://desk.example.org, to which the sign-in provider sends people back."
+            )
+        if not self.oidc_roles:
+            raise SettingError(
+                "oidc_issuer is set, but oidc_roles is not, so nobody would have a role. Say which value of the claim "
+                'stands for which role, as in {"loans-team" = "owner:loans"}.'
             )
         for name in ("oidc_client_id", "oidc_client_secret"):
             if not getattr(self, name):
@@ -158,6 +185,11 @@ class Settings:
         return url.set(drivername=driver).render_as_string(hide_password=False)
 
     @property
+    def has_keeper(self) -> bool:
+        """Whether a process keeps reviews up to date, or sends out heads."""
+        return self.review_seconds > 0 or bool(self.witness)
+
+    @property
     def is_postgresql(self) -> bool:
         """Whether the log is in PostgreSQL."""
         return self.url.startswith("postgresql")
@@ -182,6 +214,8 @@ _LEAST: dict[str, float] = {
     "batch_rows": 1,
     "write_seconds": 0.1,
     "session_seconds": 60,
+    "witness_entries": 1,
+    "witness_seconds": 1,
     "review_seconds": 0,
     "lease_seconds": 1,
     "undo_seconds": 0,
@@ -207,6 +241,12 @@ def load_settings(environment: Mapping[str, str] | None = None, **given: Any) ->
         raise SettingError(f"A setting has a wrong type: {error}") from error
 
 
+def _is_safe(address: str) -> bool:
+    """Whether nobody can listen in on the way to it."""
+    own = urlsplit(address)
+    return bool(own.hostname) and (own.scheme == "https" or own.hostname in LOOPBACK)
+
+
 def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
     if not path:
         return {}
@@ -219,7 +259,7 @@ def _of_file(path: str | None, hints: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(values) - set(hints))
     if unknown:
         raise SettingError(
-            f"{path} has {unknown[0]!r}, which is not a setting; the settings are {_listed(sorted(hints))}."
+            f"{path} has {unknown[0]!r}, which is not a setting; the settings are {', '.join(sorted(hints))}."
         )
     return values
 
@@ -243,7 +283,6 @@ def _of_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) ->
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:
-    """A value of the file or the environment in the type of its setting."""
     kind = hint if isinstance(hint, type) else (get_args(hint) or (hint,))[0]
     if name == "oidc_roles":
         return _roles(value)
@@ -254,7 +293,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
             raise ValueError(value)
         return value if isinstance(kind, types.GenericAlias) else kind(value)
     except (KeyError, TypeError, ValueError) as error:
-        shown = "a value" if "secret" in name or name == "database" else repr(value)
+        shown = "a value" if "secret" in name or name == "log_key" or name == "database" else repr(value)
         raise SettingError(f"{name} is {shown}, which is not {NAMED.get(kind, kind.__name__)}.") from error
 
 
@@ -265,7 +304,3 @@ def _roles(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(role, str) for role in value.values()):
         raise SettingError('oidc_roles maps values of the claim to roles, as in {"loans-team" = "owner:loans"}.')
     return dict(value)
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(names)

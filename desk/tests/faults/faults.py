@@ -32,7 +32,7 @@ import httpx2 as httpx
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from sample_models import model, save_models  # noqa: E402 - found by the line above
-from servers import Cluster, DeskProcess, free_port  # noqa: E402
+from servers import KEYED, Cluster, DeskProcess, free_port  # noqa: E402
 from sqlalchemy import select  # noqa: E402
 from sqlalchemy.engine import make_url  # noqa: E402
 
@@ -172,7 +172,7 @@ class HangingProxy:
 
 def check(database: str, load: Load) -> dict[str, object]:
     """What is wrong with the log after all that."""
-    engine = engine_of(load_settings({}, database=database))
+    engine = engine_of(load_settings(KEYED, database=database))
     heads = [Head(one["receipt"]["place"], bytes.fromhex(one["receipt"]["hash"])) for one in load.answers]
     with engine.connect() as connection:
         found = connection.execute(select(entries.c.id, entries.c.place, entries.c.hash, entries.c.request_key)).all()
@@ -228,7 +228,7 @@ def run(fault: str, times: int, kind: str) -> dict[str, object]:
             cluster = Cluster(disk / "pg", max_wal_size="64MB", min_wal_size="32MB", wal_recycle="on")
             stack.callback(cluster.remove)
             database = cluster.create("desk")
-        engine = engine_of(load_settings({}, database=database))
+        engine = engine_of(load_settings(KEYED, database=database))
         migrate(engine)
         key = create_key(engine, "faults", ["loans"])
         engine.dispose()

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from sepc_desk.chain import head_of
-from sepc_desk.commands.options import add_common, engine_for
+from sepc_desk.commands.options import add_common, engine_for, settings_of
 from sepc_desk.errors import SettingError
 from sepc_desk.heads import Head, head_of_receipt, make_keys, public_key_of, read_heads, signed
 from sepc_desk.verifying import verify
 
-FOUND = 3
+# Exit codes: the log was changed; and nothing speaks against it, but there is no witness.
+FOUND, UNWITNESSED = 3, 4
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands."""
     verifying = commands.add_parser("verify", help="check the log, and compare it with heads that were kept elsewhere")
-    add_common(verifying)
+    add_common(verifying, run_verify)
     verifying.add_argument("--heads", type=Path, help="a file that `sepc-desk heads sign` wrote, kept elsewhere")
     verifying.add_argument("--public-key", type=Path, help="the public key that the heads must be signed with")
     verifying.add_argument("--receipt", action="append", default=[], help="the receipt of an answer, as PLACE:HASH")
-    verifying.set_defaults(run=run_verify)
 
     heads = commands.add_parser("heads", help="create keys, and sign the head of the chain")
     parts = heads.add_subparsers(required=True, metavar="ACTION")
@@ -31,26 +31,29 @@ def add_commands(commands: Any) -> None:
     key.add_argument("file", type=Path)
     key.set_defaults(run=make_key)
     sign = parts.add_parser("sign", help="sign the head of the chain, and print it or add it to a file")
-    add_common(sign)
+    add_common(sign, sign_head)
     sign.add_argument("--key", type=Path, required=True)
     sign.add_argument("--to", type=Path, help="a file to add it to, if possible on another machine")
-    sign.set_defaults(run=sign_head)
 
 
 def run_verify(options: argparse.Namespace) -> int:
     """Check the log."""
+    settings = settings_of(options)
+    file = options.heads or (Path(settings.witness) if settings.witness else None)
     heads: list[Head] = [head_of_receipt(text) for text in options.receipt]
-    key = None
-    if options.heads is not None:
-        if options.public_key is None:
+    key = None if options.public_key is None else public_key_of(options.public_key)
+    if options.receipt and options.public_key is not None:
+        raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
+    if file is not None and not options.receipt:
+        if key is None and not settings.witness_key:
             raise SettingError(
                 "Give the public key of the heads with --public-key; without it, anyone could have written them."
             )
-        heads += read_heads(_text(options.heads).splitlines())
-    if options.public_key is not None:
-        key = public_key_of(options.public_key)
-        if options.receipt:
-            raise SettingError("Receipts are not signed; check them in a separate run, without --public-key.")
+        try:
+            heads = read_heads(file.read_text(encoding="utf-8").splitlines())
+        except OSError as error:
+            raise SettingError(f"{file} cannot be read: {error.strerror}.") from error
+        key = key or public_key_of(Path(settings.witness_key + ".pub"))
     with engine_for(options) as engine:
         verdict = verify(engine, heads, key)
     erased = f", {verdict.n_erased:,} of them erased" if verdict.n_erased else ""
@@ -59,10 +62,15 @@ def run_verify(options: argparse.Namespace) -> int:
         print(f"- {finding}")
     if verdict.n_findings > len(verdict.findings):
         print(f"- and {verdict.n_findings - len(verdict.findings):,} more findings")
-    print("Every entry is as it was written." if verdict.is_whole else "The log was changed.")
+    if not verdict.is_whole:
+        print("The log was changed.")
+    elif verdict.witnessed:
+        print(f"Every entry up to place {verdict.witnessed}, the newest head, is as it was written.")
+    else:
+        print("Nothing in the log contradicts itself, but nobody has witnessed what was written.")
     for limit in verdict.limits:
         print(limit)
-    return 0 if verdict.is_whole else FOUND
+    return FOUND if not verdict.is_whole else 0 if verdict.witnessed else UNWITNESSED
 
 
 def make_key(options: argparse.Namespace) -> int:
@@ -98,10 +106,3 @@ def sign_head(options: argparse.Namespace) -> int:
             raise SettingError(f"{options.to} cannot be written: {error.strerror}.") from error
         print(f"Added the head of place {place} to {options.to}.")
     return 0
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}.") from error

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
 from sepc_desk.commands.options import add_common, caller, engine_for
-from sepc_desk.entries import time_of
-from sepc_desk.erasing import erase, erase_until, scrub
+from sepc_desk.erasing import erase, erase_older, scrub
 from sepc_desk.errors import SettingError
-from sepc_desk.reading import microseconds
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands."""
     gone = commands.add_parser("erase", help="erase the private data of a case; label and acceptance stay")
-    add_common(gone)
+    add_common(gone, run_erase)
     gone.add_argument("id")
-    gone.set_defaults(run=run_erase)
 
     old = commands.add_parser("retention", help="erase the private data of all old cases")
-    add_common(old)
+    add_common(old, run_retention)
     old.add_argument("--days", type=int, required=True, help="erase cases that are more than this many days old")
     old.add_argument("--model", help="only cases of this model")
-    old.set_defaults(run=run_retention)
 
     clean = commands.add_parser(
         "scrub", help="rewrite the database files after an erasure; locks the database meanwhile"
     )
-    add_common(clean)
-    clean.set_defaults(run=run_scrub)
+    add_common(clean, run_scrub)
 
 
 def run_erase(options: argparse.Namespace) -> int:
     """Erase a case."""
     with engine_for(options) as engine:
         erased = erase(engine, options.id, caller())
+    if erased.is_waiting:
+        print("Nothing is erased yet: another person must ask for the same. The log has who asks.")
+        return 0
     if erased.receipt is None:
         print("There was nothing left to erase.")
         return 0
@@ -49,12 +46,14 @@ def run_erase(options: argparse.Namespace) -> int:
 
 def run_retention(options: argparse.Namespace) -> int:
     """Erase old cases."""
-    if options.days < 0:
-        raise SettingError("--days must be 0 or more.")
-    until = microseconds(datetime.now(UTC) - timedelta(days=options.days))
+    if not 0 <= options.days < 10**5:
+        raise SettingError("--days must be from 0 to 99,999.")
     with engine_for(options) as engine:
-        erased = erase_until(engine, until, caller(), options.model)
-    print(f"Erased {_counted(erased.n_entries)} from before {time_of(until)}.")
+        erased = erase_older(engine, options.days, caller(), options.model)
+    if erased.is_waiting:
+        print("Nothing is erased yet: another person must ask for the same days once. The log has who asks.")
+        return 0
+    print(f"Erased {_counted(erased.n_entries)} of more than {options.days} days ago.")
     if erased.n_entries:
         print(_left_behind(engine.dialect.name))
     return 0

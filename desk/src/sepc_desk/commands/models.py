@@ -6,9 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from sepc_desk.commands.options import add_common, settings_of
-from sepc_desk.errors import ModelFolderError
+from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
+from sepc_desk.errors import ModelFolderError, SettingError
 from sepc_desk.models import NAME_DIGITS, ModelFolder
+from sepc_desk.owning.changes import go_live_in_emergency, live_digest
 
 
 def add_commands(commands: Any) -> None:
@@ -18,52 +19,52 @@ def add_commands(commands: Any) -> None:
     add = parts.add_parser("add", help="copy a .sepc file into the folder of models")
     add.add_argument("name")
     add.add_argument("file", type=Path)
-    live = parts.add_parser("live", help="make a version live")
+    live = parts.add_parser("live", help="in an emergency, make a version live that nobody has agreed to")
     live.add_argument("name")
     live.add_argument("digest", help="the first digits of its digest")
+    live.add_argument("--emergency", metavar="REASON", help="why nobody can be asked; the log keeps it")
     shown = parts.add_parser("list", help="show all versions")
     for part, run in ((add, add_model), (live, make_live), (shown, list_models)):
-        add_common(part, models=True)
-        part.set_defaults(run=run)
-
-
-def _folder(options: argparse.Namespace, *, make: bool = False) -> ModelFolder:
-    path = settings_of(options).models
-    if make:
-        path.mkdir(parents=True, exist_ok=True)
-    return ModelFolder(path)
+        add_common(part, run, models=True)
 
 
 def add_model(options: argparse.Namespace) -> int:
     """Add a version of a model."""
-    folder = _folder(options, make=True)
+    path = settings_of(options).models
+    path.mkdir(parents=True, exist_ok=True)
+    folder = ModelFolder(path)
     try:
         digest = folder.add(options.name, options.file)
     except OSError as error:
         raise ModelFolderError(f"{error.filename or options.file}: {error.strerror}.") from error
-    state = "live" if folder.versions(options.name) and _is_live(folder, options.name, digest) else "not live yet"
-    print(f"Added {options.name} {digest[:NAME_DIGITS]}, which is {state}.")
+    is_first = len(folder.versions(options.name)) == 1
+    state = "decides" if is_first else f"does not decide yet: compare and propose it at /models/{options.name}"
+    print(f"Added {options.name} {digest[:NAME_DIGITS]}, which {state}.")
     return 0
 
 
-def _is_live(folder: ModelFolder, name: str, digest: str) -> bool:
-    try:
-        return folder.live_digest(name) == digest
-    except ModelFolderError:
-        return False
-
-
 def make_live(options: argparse.Namespace) -> int:
-    """Choose the version that decides."""
-    digest = _folder(options).make_live(options.name, options.digest)
-    print(f"{options.name} {digest[:NAME_DIGITS]} is live; running services use it within two seconds.")
+    """Make a version live that nobody has agreed to; the log and the page of the model say so."""
+    if not (options.emergency or "").strip():
+        raise SettingError(
+            f"A version goes live when one owner proposes it at /models/{options.name} and another agrees. If that "
+            'cannot wait, give the reason for the log: --emergency "REASON".'
+        )
+    folder = ModelFolder(settings_of(options).models)
+    digest = folder.load(options.name, folder.known(options.name, options.digest)).digest
+    with engine_for(options) as engine:
+        before = go_live_in_emergency(engine, folder, options.name, digest, caller(), options.emergency)
+    print(f"{options.name} {digest[:NAME_DIGITS]} is live instead of {before[:NAME_DIGITS]}, and nobody has agreed.")
+    print("The log has the reason. Running services use it within two seconds.")
     return 0
 
 
 def list_models(options: argparse.Namespace) -> int:
     """Show all versions."""
-    folder = _folder(options)
-    for name in folder.names():
-        for digest in folder.versions(name):
-            print(name, digest[:NAME_DIGITS], "live" if _is_live(folder, name, digest) else "", sep="  ")
+    folder = ModelFolder(settings_of(options).models)
+    with engine_for(options) as engine, engine.connect() as connection:
+        for name in folder.names():
+            live = live_digest(connection, folder, name)
+            for digest in folder.versions(name):
+                print(name, digest[:NAME_DIGITS], "live" if digest == live else "", sep="  ")
     return 0

@@ -5,33 +5,42 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Engine
+
+try:
+    import pwd
+except ImportError:  # on Windows
+    pwd = None  # type: ignore[assignment]
 
 from sepc_desk.database import check_durable, engine_of
 from sepc_desk.migrations.versioning import check_version
 from sepc_desk.settings import FILE, Settings, load_settings
 
+# Settings that commands have options for.
+GIVEN = ("database", "models", "host", "port", "processes")
 
-def add_common(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
-    """Add the options for settings, database and models."""
+
+def add_common(
+    parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int], *, models: bool = False
+) -> None:
+    """Let a parser run a command, with the options for settings, database and models."""
+    parser.set_defaults(run=run)
     parser.add_argument("--settings", type=Path, help="a TOML file of settings; also SEPC_DESK_SETTINGS")
     parser.add_argument("--database", help="such as postgresql://user@host/name or sqlite:///desk.db")
     if models:
         parser.add_argument("--models", type=Path, help="the folder of models; default ./models")
 
 
-def settings_of(options: argparse.Namespace, **given: Any) -> Settings:
+def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of a command."""
     environment = dict(os.environ)
     if options.settings is not None:
         environment[FILE] = str(options.settings)
-    named = {name: getattr(options, name, None) for name in ("database", "models")}
-    return load_settings(environment, **named, **given)
+    return load_settings(environment, **{name: getattr(options, name, None) for name in GIVEN})
 
 
 @contextmanager
@@ -50,7 +59,9 @@ def engine_for(options: argparse.Namespace, *, check: bool = True) -> Iterator[E
 
 def caller() -> str:
     """Who runs a command, as the log has it."""
+    # By the user id, since anyone can set the variables that hold the name.
     try:
-        return f"command:{getpass.getuser()}"
+        own = getpass.getuser() if pwd is None else pwd.getpwuid(os.getuid()).pw_name
     except (OSError, KeyError):
-        return "command:unknown"
+        own = "unknown"
+    return f"command:{own}"

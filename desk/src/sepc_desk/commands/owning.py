@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from sepc_desk.commands.options import add_common, engine_for, settings_of
-from sepc_desk.commands.tables import label_of, rows_of
+from sepc_desk.chain import note
+from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
+from sepc_desk.commands.tables import labelled_rows
 from sepc_desk.errors import SettingError
 from sepc_desk.models import ModelFolder
 from sepc_desk.owning.plans import PlanRows, set_plan
 from sepc_desk.pages.languages import language
-from sepc_desk.pages.model_view import digest_page, today
-from sepc_desk.rows import typed_row
+from sepc_desk.pages.model_view import digest_page
+from sepc_desk.reading import today
+from sepc_desk.reviewing.transactions import writing
 from sepc_desk.settings import LANGUAGES
 
 
@@ -34,24 +37,20 @@ def add_commands(commands: Any) -> None:
     digest.add_argument("--week", help="any day of the week, as in 2026-11-18; today by default")
     digest.add_argument("--language", choices=LANGUAGES)
     for part, run in ((given, give_plan), (digest, write_digest)):
-        add_common(part, models=True)
-        part.set_defaults(run=run)
+        add_common(part, run, models=True)
 
 
 def give_plan(options: argparse.Namespace) -> int:
     """Give a model a plan."""
     folder = ModelFolder(settings_of(options).models)
     model = folder.load(options.model)
-    rows, labels, groups = [], [], []
-    for i, given in enumerate(rows_of(options.rows, model)):
-        for name in (options.label, options.group):
-            if name is not None and name not in given:
-                raise SettingError(f"Row {i} of {options.rows} has no column {name!r}.")
-        labels.append(label_of(model, given.pop(options.label)))
-        groups.append(given.get(options.group))
-        rows.append(typed_row(model.columns, given, i))
+    rows, labels, groups = labelled_rows(options.rows, model, options.label, options.group)
     held = PlanRows(rows, labels, None if options.group is None else {options.group: groups})
-    plan = set_plan(folder, model, options.plan, held)
+    with engine_for(options) as engine:
+        plan = set_plan(folder, model, options.plan, held)
+        with writing(engine) as connection:
+            digest = hashlib.sha256(options.plan.read_bytes()).hexdigest()
+            note(connection, caller(), "plan set", f"sha256:{digest}", model.name)
     print(f"{model.name} is judged by {plan.title or options.plan.name} on {len(rows):,} rows.")
     return 0
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from sepc_desk.commands.options import add_common, caller, engine_for, settings_of
-from sepc_desk.commands.tables import label_of, rows_of
-from sepc_desk.errors import SettingError
+from sepc_desk.commands.tables import labelled_rows
 from sepc_desk.models import ModelFolder
 from sepc_desk.reviewing.planting import plant, remove_planted
-from sepc_desk.rows import typed_row
 
 
 def add_commands(commands: Any) -> None:
@@ -25,20 +23,13 @@ def add_commands(commands: Any) -> None:
     remove = parts.add_parser("remove", help="give out no more planted cases of a model, and forget their rows")
     remove.add_argument("model")
     for part, run in ((add, add_planted), (remove, forget_planted)):
-        add_common(part, models=True)
-        part.set_defaults(run=run)
+        add_common(part, run, models=True)
 
 
 def add_planted(options: argparse.Namespace) -> int:
     """Add cases with known labels."""
     model = ModelFolder(settings_of(options).models).load(options.model)
-    rows, labels = [], []
-    for i, given in enumerate(rows_of(options.file, model)):
-        if options.label not in given:
-            raise SettingError(f"Row {i} of {options.file} has no column {options.label!r}; name it with --label.")
-        label = given.pop(options.label)
-        labels.append(label_of(model, label))
-        rows.append(typed_row(model.columns, given, i))
+    rows, labels, _ = labelled_rows(options.file, model, options.label)
     with engine_for(options) as engine:
         n = plant(engine, model, rows, labels, caller())
     print(f"{n:,} cases of {model.name} are planted.")
@@ -48,6 +39,6 @@ def add_planted(options: argparse.Namespace) -> int:
 def forget_planted(options: argparse.Namespace) -> int:
     """Give out no more planted cases."""
     with engine_for(options) as engine:
-        n = remove_planted(engine, options.model)
+        n = remove_planted(engine, options.model, caller())
     print(f"{n:,} planted cases of {options.model} are removed.")
     return 0

@@ -19,11 +19,10 @@ FOUND = 3
 def add_commands(commands: Any) -> None:
     """Add the command."""
     again = commands.add_parser("replay", help="repeat decisions from the log, and report what differs")
-    add_common(again, models=True)
+    add_common(again, run_replay, models=True)
     again.add_argument("id", nargs="?", help="the id of one decision")
     again.add_argument("--day", type=day, metavar="DAY", help="all decisions of a day, in UTC")
     again.add_argument("--all", action="store_true", help="all decisions of the log")
-    again.set_defaults(run=run_replay)
 
 
 def day(text: str) -> date:

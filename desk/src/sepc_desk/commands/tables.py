@@ -12,10 +12,27 @@ import orjson
 from sepc_desk.columns import Kind
 from sepc_desk.errors import SettingError
 from sepc_desk.models import Model
+from sepc_desk.rows import Row, typed_row
 
 
-def rows_of(file: Path, model: Model) -> Iterator[dict[str, Any]]:
-    """Rows of a file with a header, or with a JSON object in each line."""
+def labelled_rows(
+    file: Path, model: Model, label: str, group: str | None = None
+) -> tuple[list[Row], list[Any], list[Any]]:
+    """Rows of a file with a header, or with a JSON object in each line; their labels; and their values of `group`."""
+    rows, labels, groups = [], [], []
+    for i, given in enumerate(_read(file, model)):
+        for name in (label, group):
+            if name is not None and name not in given:
+                raise SettingError(f"Row {i} of {file} has no column {name!r}.")
+        own = given.pop(label)
+        # CSV holds text only, and the model may have other labels.
+        labels.append(next((known for known in model.classes if own in (known, str(known))), own))
+        groups.append(None if group is None else given[group])
+        rows.append(typed_row(model.columns, given, i))
+    return rows, labels, groups
+
+
+def _read(file: Path, model: Model) -> Iterator[dict[str, Any]]:
     try:
         with file.open(encoding="utf-8", newline="") as opened:
             if file.suffix == ".csv":
@@ -40,8 +57,3 @@ def _cell(name: str, text: str, numbers: set[str], i: int) -> Any:
         return float(text)
     except ValueError:
         raise SettingError(f"Column {name!r} holds numbers, and row {i} has {text[:60]!r}.") from None
-
-
-def label_of(model: Model, label: Any) -> Any:
-    """A label of a file as the model has it; CSV holds text only."""
-    return next((own for own in model.classes if label in (own, str(own))), label)

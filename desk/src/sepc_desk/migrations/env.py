@@ -5,6 +5,6 @@ from alembic import context
 from sepc_desk.schema import metadata
 
 connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=metadata, transaction_per_migration=True)
+context.configure(connection=connection, target_metadata=metadata)
 with context.begin_transaction():
     context.run_migrations()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Integer, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, cast, func, select
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
-from sepc_desk.reading import contexts_of
+from sepc_desk.reading import DAY, contexts_of
 from sepc_desk.reviewing.oversight import Share
 from sepc_desk.reviewing.states import CaseState, Purpose, ReadingState
-from sepc_desk.reviewing.transactions import MICROSECONDS
 from sepc_desk.schema import cases, entries, readings
-
-DAY = 24 * 3600 * MICROSECONDS
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def figures(connection: Connection, model: Model, first: int, last: int, at: int
     """Figures of a model from one time to another, both in microseconds since 1970; `at` is now."""
     e = entries.c
     decided = (e.kind == EntryKind.DECISION, e.model == model.name, e.at >= first, e.at < last)
-    n_accepted = func.coalesce(func.sum(cast(e.accepted, Integer)), 0)
+    n_accepted = number_of(e.accepted)
     day = (e.at // DAY).label("day")
     by_day = select(day, func.count(), n_accepted).where(*decided).group_by(day).order_by(day.desc())
     theirs = contexts_of(connection, model.name, model.digest)
@@ -110,6 +108,10 @@ def _right(connection: Connection, model: Model, purpose: Purpose, first: int, l
     c = cases.c
     settled = (c.model == model.name, c.digest == model.digest, c.purpose == purpose, c.state == CaseState.SETTLED)
     in_time = (c.label.is_not(None), c.decided_at >= first, c.decided_at < last)
-    is_right = func.coalesce(func.sum(cast(c.label == c.model_label, Integer)), 0)
-    k, n = connection.execute(select(is_right, func.count()).where(*settled, *in_time)).one()
+    k, n = connection.execute(select(number_of(c.label == c.model_label), func.count()).where(*settled, *in_time)).one()
     return Share(int(k), n)
+
+
+def number_of(condition: ColumnElement[Any]) -> ColumnElement[int]:
+    """How many rows fulfil a condition."""
+    return func.coalesce(func.sum(cast(condition, Integer)), 0)

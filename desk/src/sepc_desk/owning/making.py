@@ -21,8 +21,7 @@ from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.models import Model, ModelFolder
 from sepc_desk.owning.changes import Change, ChangeKind, ChangeState, finish, propose
 from sepc_desk.owning.plans import judge, plan_of
-from sepc_desk.owning.watching import table_of
-from sepc_desk.reviewing.feedback import Settled, feedback
+from sepc_desk.reviewing.feedback import feedback
 from sepc_desk.schema import cases, entries
 
 log = logging.getLogger("sepc_desk")
@@ -88,7 +87,7 @@ class Workshop:
         return ChangeState.DRAFT, made | {"new_digest": new.digest}
 
     def feedback(self, live: Model) -> tuple[Any, Any]:
-        """Rows and labels that reviewers settled on, of decisions of a version: it was trained on none of them."""
+        """Decisions of a version, the oldest first, and the labels that reviewers settled on; none was trained on."""
         with self.engine.connect() as connection:
             settled = feedback(connection, live.name, MOST_FEEDBACK, digest=live.digest)
         if len(settled) < FEWEST_FEEDBACK:
@@ -97,7 +96,7 @@ class Workshop:
                 "too_few_answers",
                 f"Only {len(settled)} decisions of this version are settled; it takes at least {FEWEST_FEEDBACK}.",
             )
-        return feedback_table(live, settled)
+        return live.table([one.row for one in settled[::-1]]), np.array([one.label for one in settled[::-1]])
 
     def _added(self, live: Model, repaired: Any) -> Model:
         """A repaired model as a version in the folder; the live one stays live."""
@@ -112,7 +111,7 @@ class Workshop:
             rows, labels = logged_rows(connection, live.name)
         if not rows:
             raise RequestError(409, "no_decisions", "There are no decisions yet to compare the versions on.")
-        return compared(sepc.compare(live.estimator, new.estimator, table_of(live, rows), labels))
+        return compared(sepc.compare(live.estimator, new.estimator, live.table(rows), labels))
 
     def propose(self, change: Change, caller: str) -> None:
         """Let the plan judge a change, and propose it with its judgement."""
@@ -130,12 +129,6 @@ class Workshop:
         except (ValueError, sepc.RefusedLookError) as error:
             raise RequestError(409, "not_judged", f"The plan cannot judge this: {error}") from error
         propose(self.engine, change.id, caller, judged(found))
-
-
-def feedback_table(live: Model, settled: list[Settled]) -> tuple[Any, Any]:
-    """Settled cases as a model takes them, the oldest first, and their labels."""
-    ordered = settled[::-1]
-    return table_of(live, [one.row for one in ordered]), np.array([one.label for one in ordered])
 
 
 def logged_rows(connection: Connection, model: str) -> tuple[list[Any], Any]:

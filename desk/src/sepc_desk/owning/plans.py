@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from sepc.lifecycle import ChangePlan, PlanCheck, check_plan, row_digest
 
 from sepc_desk.errors import ModelFolderError
 from sepc_desk.models import NAME_DIGITS, Model, ModelFolder
-from sepc_desk.owning.watching import table_of
 from sepc_desk.rows import Row
 
 PLAN, ROWS = "plan.toml", "plan.rows.json"
@@ -37,8 +35,8 @@ class PlanRows:
         The name of a column of groups, and its values.
     """
 
-    rows: Sequence[Row]
-    labels: Sequence[Any]
+    rows: list[Row]
+    labels: list[Any]
     groups: dict[str, list[Any]] | None = None
 
 
@@ -51,33 +49,27 @@ def plan_of(folder: ModelFolder, name: str) -> ChangePlan | None:
 def set_plan(folder: ModelFolder, model: Model, plan: Path, given: PlanRows) -> ChangePlan:
     """Give a model a plan; the one before is kept with its ledger, and cannot be used again."""
     home = folder.path / model.name
-    content = _content(plan)
-    digest = hashlib.sha256(content).hexdigest()
     try:
-        loaded = ChangePlan.load(plan)
+        content, loaded = plan.read_bytes(), ChangePlan.load(plan)
+    except OSError as error:
+        raise ModelFolderError(f"{plan} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise ModelFolderError(f"{plan} is not a change plan: {error}") from error
+    digest = hashlib.sha256(content).hexdigest()
     if (home / FORMER / digest[:NAME_DIGITS]).exists() or (home / PLAN).is_file() and _digest(home / PLAN) == digest:
         raise ModelFolderError(
             f"{plan} was a plan of {model.name} before. A plan is for its own rows and candidates; write a new one."
         )
     if loaded.rows.digest:
-        found = row_digest(loaded.rows.key, table_of(model, given.rows), np.array(given.labels), _of_groups(given))
+        groups = None if given.groups is None else np.array(next(iter(given.groups.values())), dtype=object)
+        found = row_digest(loaded.rows.key, model.table(given.rows), np.array(given.labels), groups)
         if found != loaded.rows.digest:
             raise ModelFolderError(f"These are not the rows that {plan} fixes: their digest is {found}.")
     if (home / PLAN).is_file():
         _put_away(home)
-    held = {"rows": list(given.rows), "labels": list(given.labels), "groups": given.groups}
-    (home / ROWS).write_bytes(orjson.dumps(held))
+    (home / ROWS).write_bytes(orjson.dumps(vars(given)))
     (home / PLAN).write_bytes(content)
     return loaded
-
-
-def _content(plan: Path) -> bytes:
-    try:
-        return plan.read_bytes()
-    except OSError as error:
-        raise ModelFolderError(f"{plan} cannot be read: {error.strerror}.") from error
 
 
 def _digest(path: Path) -> str:
@@ -92,10 +84,6 @@ def _put_away(home: Path) -> None:
             shutil.move(home / name, former / name)
 
 
-def _of_groups(given: PlanRows) -> Any:
-    return None if given.groups is None else np.array(next(iter(given.groups.values())), dtype=object)
-
-
 def judge(folder: ModelFolder, old: Model, new: Model) -> PlanCheck:
     """Judge a candidate by the plan of its model; raises a ValueError or a `RefusedLookError` if it cannot be judged.
 
@@ -103,6 +91,6 @@ def judge(folder: ModelFolder, old: Model, new: Model) -> PlanCheck:
     """
     home = folder.path / old.name
     held = orjson.loads((home / ROWS).read_bytes())
-    X = table_of(old, held["rows"])
+    X = old.table(held["rows"])
     groups = None if held["groups"] is None else {name: np.array(own) for name, own in held["groups"].items()}
     return check_plan(home / PLAN, old.estimator, new.estimator, X, np.array(held["labels"]), groups)

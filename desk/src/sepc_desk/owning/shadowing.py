@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, Integer, Row, and_, cast, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, and_, delete, func, insert, select, update
 
-from sepc_desk.chain import head_of
+from sepc_desk.chain import head_of, note
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
+from sepc_desk.owning.figures import number_of
 from sepc_desk.reviewing.oversight import Share
 from sepc_desk.reviewing.states import CaseState, Purpose
 from sepc_desk.reviewing.transactions import apart, now, only_one, writing
@@ -61,6 +62,7 @@ class Shadow:
 def choose_challenger(engine: Engine, model: str, digest: str | None, caller: str) -> None:
     """Let a version decide in the shadow from now on, or none."""
     with writing(engine) as connection:
+        note(connection, caller, "challenger chosen", digest or "none", model)
         connection.execute(delete(challengers).where(challengers.c.model == model))
         connection.execute(delete(shadow_decisions).where(shadow_decisions.c.model == model))
         if digest is not None:
@@ -85,7 +87,10 @@ def decide_in_shadow(engine: Engine, model_of: Callable[[str, str], Model]) -> i
                 found = _next(connection, own, BLOCK, head)
                 if found:
                     _decide(connection, own, found, model_of)
-                _move_on(connection, own, found[-1].place if len(found) == BLOCK else head)
+                place = found[-1].place if len(found) == BLOCK else head
+                connection.execute(
+                    update(challengers).where(challengers.c.model == own.model).values(after_place=place)
+                )
                 n += len(found)
     return n
 
@@ -115,10 +120,6 @@ def _decide(
         connection.execute(insert(shadow_decisions), new)
 
 
-def _move_on(connection: Connection, own: Row[Any], place: int) -> None:
-    connection.execute(update(challengers).where(challengers.c.model == own.model).values(after_place=place))
-
-
 def shadow(connection: Connection, model: str) -> Shadow | None:
     """What the challenger of a model has decided so far; None if there is none."""
     own = connection.execute(select(challengers).where(challengers.c.model == model)).first()
@@ -129,12 +130,12 @@ def shadow(connection: Connection, model: str) -> Shadow | None:
     counts = (
         select(
             func.count(),
-            _number(s.label != e.label),
-            _number(e.accepted),
-            _number(s.accepted),
+            number_of(s.label != e.label),
+            number_of(e.accepted),
+            number_of(s.accepted),
             func.count(c.label),
-            _number(c.label == e.label),
-            _number(c.label == s.label),
+            number_of(c.label == e.label),
+            number_of(c.label == s.label),
         )
         .select_from(shadow_decisions.join(entries, e.id == s.id).join(cases, settled, isouter=True))
         .where(s.model == model, s.digest == own.digest)
@@ -151,7 +152,3 @@ def shadow(connection: Connection, model: str) -> Shadow | None:
         Share(right, n_settled),
         Share(right_shadow, n_settled),
     )
-
-
-def _number(condition: Any) -> Any:
-    return func.coalesce(func.sum(cast(condition, Integer)), 0)

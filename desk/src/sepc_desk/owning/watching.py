@@ -16,8 +16,6 @@ from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
 from sepc_desk.reviewing.transactions import alone, apart, now, seconds, writing
-from sepc_desk.rows import Row as CaseRow
-from sepc_desk.rows import frame_of
 from sepc_desk.schema import entries, monitors
 from sepc_desk.settings import Settings
 
@@ -53,12 +51,6 @@ class Watched:
     alarms: list[Alarm]
     error: str | None
     is_begun: bool
-
-
-def table_of(model: Model, rows: Sequence[CaseRow]) -> Any:
-    """Rows of the log as the model takes them."""
-    frame = frame_of(model.columns, rows)
-    return frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
 
 
 def watch(engine: Engine, settings: Settings, model_of: Callable[[str, str], Model], at: int | None = None) -> int:
@@ -119,7 +111,7 @@ def _read_on(connection: Connection, own: Row[Any], model: Model, settings: Sett
             "waiting_since": case((m.n_waiting > n_done, since), else_=None),
         }
         if found and (monitor is not None or len(found) == size):
-            X = table_of(model, [orjson.loads(one.private)["row"] for one in found])
+            X = model.table([orjson.loads(one.private)["row"] for one in found])
             values |= {"after_place": found[-1].place} | _counted(monitor, model, X, settings)
     except (TypeError, ValueError) as error:
         return _Read(own, values={"error": str(error)})

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import orjson
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.chain import head_of
-from sepc_desk.entries import EntryKind, entry
-from sepc_desk.errors import ModelFolderError, RequestError
-from sepc_desk.exporting import EXPORTS, FORMATS, export, plain, shown_rows
+from sepc_desk.errors import RequestError
+from sepc_desk.exporting import EXPORTS, FORMATS, plain_rows, shown_rows
+from sepc_desk.models import Model
 from sepc_desk.pages.visits import Visit, page_router, visit
-from sepc_desk.reading import context_by_digest, entry_by_id, shown
+from sepc_desk.reading import context_by_digest, entry_by_id, shown, today
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.schema import answers, cases, entries, leases, readings
-from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import AUDIT
+from sepc_desk.service.desk import Desk
 
 router = page_router()
 
@@ -44,7 +44,7 @@ STATED = (
 
 async def _auditor(request: Request) -> tuple[Visit, list[str]]:
     here = await visit(request)
-    models = here.models(AUDIT)
+    models = here.models(Action.AUDIT)
     if not models:
         raise RequestError(403, "not_allowed", "This page takes the role auditor.")
     return here, models
@@ -54,40 +54,29 @@ async def _auditor(request: Request) -> tuple[Visit, list[str]]:
 async def overview(request: Request) -> Response:
     """Models and their versions, the head of the chain, settings of reviews, and certificates."""
     here, models = await _auditor(request)
-    found = await here.desk.reviews.do(_overview, here, models)
+    place, own_hash = await here.read(head_of)
+    found = [await here.read(_seen, here.desk, here.desk.model(name)) for name in models]
     stated = {name: getattr(here.desk.settings, name) for name in STATED}
-    today = datetime.now(UTC).date().isoformat()
-    return here.page("audit.html", **found, stated=stated, today=today, exports=sorted(EXPORTS), formats=FORMATS)
+    head: dict[str, Any] = {"place": place, "hash": own_hash.hex()}
+    chosen = {"today": today().isoformat(), "exports": sorted(EXPORTS), "formats": FORMATS}
+    return here.page("audit.html", models=found, stated=stated, **(head | chosen))
 
 
-def _overview(here: Visit, names: list[str]) -> dict[str, Any]:
-    desk = here.desk
-    with desk.engine.connect() as connection:
-        place, own_hash = head_of(connection)
-        models = []
-        for name in names:
-            model = desk.model(name)
-            by_state = (
-                select(cases.c.state, func.count().label("n")).where(cases.c.model == name).group_by(cases.c.state)
-            )
-            models.append(
-                {
-                    "name": name,
-                    "versions": _versions(here, name),
-                    "live": model.digest,
-                    "acceptance": model.acceptance,
-                    "cases": {own.state: own.n for own in connection.execute(by_state)},
-                    "certificate": certificate(connection, model),
-                }
-            )
-    return {"place": place, "hash": own_hash.hex(), "models": models}
-
-
-def _versions(here: Visit, name: str) -> list[str]:
+def _seen(connection: Connection, desk: Desk, model: Model) -> dict[str, Any]:
+    c = cases.c
+    by_state = select(c.state, func.count().label("n")).where(c.model == model.name).group_by(c.state)
     try:
-        return list(here.desk.folder.versions(name))
-    except (ModelFolderError, OSError):
-        return []
+        versions = list(desk.folder.versions(model.name))
+    except OSError:
+        versions = []
+    return {
+        "name": model.name,
+        "versions": versions,
+        "live": model.digest,
+        "acceptance": model.acceptance,
+        "cases": {own.state: own.n for own in connection.execute(by_state)},
+        "certificate": certificate(connection, model),
+    }
 
 
 @router.get("/audit/{what}")
@@ -96,8 +85,8 @@ async def rows(request: Request, what: str) -> Response:
     here, models = await _auditor(request)
     model, day = _chosen(here, what, models)
     after = _whole(request.query_params.get("after", "0"))
-    found = await here.desk.reviews.do(_rows, here, what, model, day, after)
-    await _note(here, model, f"{what}:{day.isoformat()}")
+    found = await here.read(shown_rows, what, model, day, after, PAGE)
+    await here.note(model, f"{what}:{day.isoformat()}")
     more = after + PAGE if len(found) == PAGE else None
     chosen: dict[str, Any] = {
         "what": what,
@@ -110,47 +99,35 @@ async def rows(request: Request, what: str) -> Response:
     return here.page("audit_rows.html", rows=found, exports=sorted(EXPORTS), formats=FORMATS, **chosen)
 
 
-def _rows(here: Visit, what: str, model: str, day: date, after: int) -> list[dict[str, Any]]:
-    with here.desk.engine.connect() as connection:
-        return shown_rows(connection, what, model, day, after, PAGE)
-
-
 @router.get("/audit/entries/{own_id}")
 async def one_entry(request: Request, own_id: str) -> Response:
     """An entry with all that it holds, and who looked at it, had it and answered it."""
     here, models = await _auditor(request)
-    found = await here.desk.reviews.do(_entry, here, own_id)
+    found = await here.read(_entry, own_id)
     if found is None or found["entry"].get("model") not in models:
         raise RequestError(404, "no_such_entry", "There is no such entry, or it is not yours to see.")
-    await _note(here, found["entry"]["model"], own_id)
+    await here.note(found["entry"]["model"], own_id)
     return here.page("audit_entry.html", **found)
 
 
-def _entry(here: Visit, own_id: str) -> dict[str, Any] | None:
-    with here.desk.engine.connect() as connection:
-        found = entry_by_id(connection, own_id)
-        if found is None:
-            return None
-        about = select(entries.c.id, entries.c.at, entries.c.kind, entries.c.caller, entries.c.label)
-        tables = {
-            "about": about.where(entries.c.about == own_id).order_by(entries.c.place),
-            "answers": select(answers).where(answers.c.case_id == own_id).order_by(answers.c.given_at),
-            "leases": select(leases).where(leases.c.case_id == own_id).order_by(leases.c.taken_at),
-            "readings": select(readings).where(readings.c.case_id == own_id).order_by(readings.c.turn),
-            "case": select(cases).where(cases.c.id == own_id),
-        }
-        content = None if found.context is None else context_by_digest(connection, found.context)
-        return {
-            "entry": shown(found),
-            "context": None if content is None else orjson.loads(content),
-            "tables": {
-                name: [
-                    {key: plain(key, value) for key, value in one.items()}
-                    for one in connection.execute(chosen).mappings()
-                ]
-                for name, chosen in tables.items()
-            },
-        }
+def _entry(connection: Connection, own_id: str) -> dict[str, Any] | None:
+    found = entry_by_id(connection, own_id)
+    if found is None:
+        return None
+    about = select(entries.c.id, entries.c.at, entries.c.kind, entries.c.caller, entries.c.label)
+    tables = {
+        "about": about.where(entries.c.about == own_id).order_by(entries.c.place),
+        "answers": select(answers).where(answers.c.case_id == own_id).order_by(answers.c.given_at),
+        "leases": select(leases).where(leases.c.case_id == own_id).order_by(leases.c.taken_at),
+        "readings": select(readings).where(readings.c.case_id == own_id).order_by(readings.c.turn),
+        "case": select(cases).where(cases.c.id == own_id),
+    }
+    content = None if found.context is None else context_by_digest(connection, found.context)
+    return {
+        "entry": shown(found),
+        "context": None if content is None else orjson.loads(content),
+        "tables": {name: plain_rows(connection, chosen) for name, chosen in tables.items()},
+    }
 
 
 @router.get("/audit/export/{what}.{form}")
@@ -160,9 +137,9 @@ async def export_file(request: Request, what: str, form: str) -> Response:
     model, day = _chosen(here, what, models)
     if form not in FORMATS:
         raise RequestError(404, "no_such_file", "There is no such file.")
-    made = await here.desk.reviews.do(export, here.desk.engine, what, form, model, day)
+    made = await here.desk.export(what, form, model, day)
     try:
-        await _note(here, model, f"export:{what}.{form}:{day.isoformat()}:sha256:{made.digest}")
+        await here.note(model, f"export:{what}.{form}:{day.isoformat()}:sha256:{made.digest}")
     except BaseException:
         made.path.unlink()
         raise
@@ -177,30 +154,15 @@ async def export_file(request: Request, what: str, form: str) -> Response:
 
 
 def _chosen(here: Visit, what: str, models: list[str]) -> tuple[str, date]:
-    """The model and the day that a page is about."""
     if what not in EXPORTS:
         raise RequestError(404, "no_such_page", "There is no such page.")
-    asked = here.request.query_params
-    model = asked.get("model", models[0])
-    here.identity.require(AUDIT, model)
+    model = here.request.query_params.get("model", models[0])
+    here.require(Action.AUDIT, model)
     here.desk.model(model)
-    try:
-        day = date.fromisoformat(asked["day"]) if asked.get("day") else datetime.now(UTC).date()
-    except ValueError:
-        raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.") from None
-    if not 1970 <= day.year <= 9000:
-        raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.")
-    return model, day
+    return model, here.day("day")
 
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= FURTHEST):
         raise RequestError(422, "bad_after", "after is a whole number.")
     return int(text)
-
-
-async def _note(here: Visit, model: str, about: str) -> None:
-    """Write to the log who has seen what, before it is shown."""
-    caller = here.identity.caller
-    made = entry(EntryKind.ACCESS, caller, model=model, about=about)
-    await here.desk.grouper.do([Work(caller, ready=[made])], here.desk.settings.answer_seconds)

@@ -7,12 +7,12 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action, Thing, may
 from sepc_desk.errors import RequestError
-from sepc_desk.owning.changes import Change, ChangeState, agree, change_by_id, discard
+from sepc_desk.owning.changes import Change, ChangeState, agree, discard, known_change
 from sepc_desk.owning.plans import plan_of
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reviewing.transactions import now, seconds
-from sepc_desk.service.identity import LIST_CASES, OWN
 
 router = page_router()
 
@@ -20,31 +20,30 @@ router = page_router()
 LONGEST_WORK = 1_800.0
 
 
-def _change(here: Visit, own: str, roles: frozenset[str]) -> tuple[Change, int]:
-    """A change, and the time; it does not exist for those who may not see it."""
-    with here.desk.engine.connect() as connection:
-        found, at = change_by_id(connection, own), now(connection)
-    if found is None or not here.identity.may(LIST_CASES, found.model):
+async def _visit_to(request: Request, own: str, action: Action = Action.CHANGE) -> tuple[Visit, Change]:
+    """A person who may do something with a change, and the change; it does not exist for those who may not see it."""
+    here = await visit(request)
+    found = await here.read(known_change, own)
+    if not here.may(Action.SEE_MODEL, found.model):
         raise RequestError(404, "no_such_change", "There is no such change, or it is not yours to see.")
-    here.identity.require(roles, found.model)
-    return found, at
+    here.require(action, found.model)
+    return here, found
 
 
 @router.get("/changes/{own}")
 async def page(request: Request, own: str) -> Response:
     """A change, with what can be done about it."""
-    here = await visit(request)
-    found, at = await here.desk.reviews.do(_change, here, own, LIST_CASES)
-    caller = here.identity.caller
-    is_mine = caller in (found.proposed_by, found.made_by)
-    may_change = here.identity.may(OWN, found.model)
+    here, found = await _visit_to(request, own, Action.SEE_MODEL)
+    at = await here.read(now)
+    by = frozenset({found.made_by, found.proposed_by or ""})
+    may_agree = may(here.identity, Action.AGREE, Thing(found.model, by=by))
     return here.page(
         "change.html",
         change=found,
         is_lost=found.state is ChangeState.WORKING and found.made_at < at - seconds(LONGEST_WORK),
-        may_change=may_change,
-        may_agree=may_change and not is_mine and bool((found.judgement or {}).get("passed")),
-        is_mine=is_mine,
+        may_change=here.may(Action.CHANGE, found.model),
+        may_agree=may_agree and bool((found.judgement or {}).get("passed")),
+        is_mine=here.caller in by,
         plan=await here.desk.reviews.do(plan_of, here.desk.folder, found.model),
     )
 
@@ -52,31 +51,25 @@ async def page(request: Request, own: str) -> Response:
 @router.post("/changes/{own}/propose")
 async def propose_change(request: Request, own: str) -> Response:
     """Let the plan judge a change, and propose it to a second person."""
-    here = await visit(request)
-    found, _ = await here.desk.reviews.do(_change, here, own, OWN)
+    here, found = await _visit_to(request, own)
     desk = here.desk
-    running = asyncio.get_running_loop().run_in_executor(
-        desk.worker, desk.workshop.propose, found, here.identity.caller
-    )
-    await running
+    await asyncio.get_running_loop().run_in_executor(desk.worker, desk.workshop.propose, found, here.caller)
     return RedirectResponse(f"/changes/{own}", 303)
 
 
 @router.post("/changes/{own}/discard")
 async def discard_change(request: Request, own: str) -> Response:
     """Give a change up, or reject one that another person has proposed."""
-    here = await visit(request)
-    await here.desk.reviews.do(_change, here, own, OWN)
-    await here.desk.reviews.do(discard, here.desk.engine, own, here.identity.caller)
+    here, _ = await _visit_to(request, own)
+    await here.desk.reviews.do(discard, here.desk.engine, own, here.caller)
     return RedirectResponse(f"/changes/{own}", 303)
 
 
 @router.post("/changes/{own}/agree")
 async def agree_to_change(request: Request, own: str) -> Response:
     """Let a change go live, as the second person."""
-    here = await visit(request)
+    here, _ = await _visit_to(request, own)
     desk = here.desk
-    await desk.reviews.do(_change, here, own, OWN)
-    await desk.reviews.do(agree, desk.engine, desk.folder, own, here.identity.caller)
+    await desk.reviews.do(agree, desk.engine, desk.folder, own, here.identity)
     await desk.reload()
     return RedirectResponse(f"/changes/{own}", 303)

@@ -7,10 +7,10 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.rendering import html
 from sepc_desk.pages.visits import Preferences, keep_preferences, page_router, visit
-from sepc_desk.service.identity import AUDIT, OWN, REVIEW
 from sepc_desk.settings import LANGUAGES
 
 router = page_router()
@@ -24,13 +24,8 @@ NAMES = {"en": "English", "de": "Deutsch"}
 async def home(request: Request) -> Response:
     """Send a person to the page that is theirs."""
     here = await visit(request)
-    if here.models(REVIEW):
-        return RedirectResponse("/review", 303)
-    if here.models(OWN):
-        return RedirectResponse("/models", 303)
-    if here.models(AUDIT):
-        return RedirectResponse("/audit", 303)
-    return RedirectResponse("/oversight", 303)
+    homes = {Action.TAKE: "/review", Action.CHANGE: "/models", Action.AUDIT: "/audit"}
+    return RedirectResponse(next((to for action, to in homes.items() if here.models(action)), "/oversight"), 303)
 
 
 @router.get("/preferences")
@@ -48,7 +43,7 @@ async def keep(request: Request) -> Response:
     if wanted not in ("", *LANGUAGES):
         raise RequestError(422, "no_such_language", "There is no such language here.")
     chosen = Preferences(wanted or None, here.form.get("shortcuts") == "on")
-    await here.desk.reviews.do(keep_preferences, here.desk.engine, here.identity.caller, chosen)
+    await here.desk.reviews.do(keep_preferences, here.desk.engine, here.caller, chosen)
     return RedirectResponse("/preferences", 303)
 
 
@@ -57,7 +52,7 @@ async def leave(request: Request) -> Response:
     """End the session."""
     here = await visit(request)
     if here.identity.is_session:
-        request.session.clear()
+        await here.desk.gate.leave(request, here.identity)
     return html(here.language, "left.html")
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
-from sepc.lifecycle import ChangePlan
 from sqlalchemy import Connection
 
-from sepc_desk.models import Model, ModelFolder
-from sepc_desk.owning.changes import Change, changes_of, former_versions
-from sepc_desk.owning.figures import DAY, ModelFigures, figures
-from sepc_desk.owning.plans import plan_of
+from sepc_desk.models import Model
+from sepc_desk.owning.changes import Change, changes_of
+from sepc_desk.owning.figures import ModelFigures, figures
 from sepc_desk.owning.shadowing import Shadow, shadow
 from sepc_desk.owning.watching import Watched, watched
 from sepc_desk.pages.languages import Language
 from sepc_desk.pages.rendering import environment
-from sepc_desk.reading import day_bounds
+from sepc_desk.reading import DAY, day_bounds
 from sepc_desk.reviewing.certifying import Proof, proof
 from sepc_desk.reviewing.oversight import Figures, oversight
 from sepc_desk.reviewing.transactions import now
@@ -56,24 +54,6 @@ class SeenModel:
     reviews: Figures
 
 
-@dataclass(frozen=True)
-class Versions:
-    """Versions of a model, for what its owners may do with them.
-
-    Attributes
-    ----------
-    all : list of str
-        Digests of the files in the folder.
-    former : list of str
-        Those that were live before, the latest first.
-    plan : ChangePlan or None
-    """
-
-    all: list[str]
-    former: list[str]
-    plan: ChangePlan | None
-
-
 def seen_model(connection: Connection, model: Model, first: int | None = None, last: int | None = None) -> SeenModel:
     """A model in some time; by default in the last 14 days."""
     at = now(connection)
@@ -91,22 +71,10 @@ def seen_model(connection: Connection, model: Model, first: int | None = None, l
     )
 
 
-def versions_of(connection: Connection, folder: ModelFolder, model: Model) -> Versions:
-    """The versions of a model, and its plan."""
-    all_ = list(folder.versions(model.name))
-    former = [digest for digest in former_versions(connection, model.name, model.digest) if digest in all_]
-    return Versions(all_, former, plan_of(folder, model.name))
-
-
-def week_of(day: date) -> tuple[date, int, int]:
-    """The Monday of a week, and when the week begins and ends, in microseconds since 1970."""
-    monday = day - timedelta(days=day.weekday())
-    return monday, day_bounds(monday)[0], day_bounds(monday + timedelta(days=6))[1]
-
-
 def digest_page(connection: Connection, model: Model, day: date, language: Language) -> str:
     """The week of a model as one HTML file that needs no other file and no network."""
-    monday, first, last = week_of(day)
+    monday = day - timedelta(days=day.weekday())
+    first, last = day_bounds(monday)[0], day_bounds(monday + timedelta(days=6))[1]
     return (
         environment(language)
         .get_template("digest.html")
@@ -118,8 +86,3 @@ def digest_page(connection: Connection, model: Model, day: date, language: Langu
             style=STYLE.read_text(encoding="utf-8"),
         )
     )
-
-
-def today() -> date:
-    """The day in UTC."""
-    return datetime.now(UTC).date()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sepc.lifecycle import Certificate
+from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reviewing.certifying import certificate
 from sepc_desk.reviewing.oversight import LEVEL, Figures, Reviewed, oversight
-from sepc_desk.service.identity import LIST_CASES, REVIEW
 
 router = page_router()
 
@@ -45,22 +46,18 @@ class Seen:
 async def page(request: Request) -> Response:
     """Agreement with and without the label shown, planted errors found, and time; by reviewer and over time."""
     here = await visit(request)
-    models = here.models(REVIEW | LIST_CASES)
+    models = here.models(Action.SEE_REVIEWS, own=True)
     if not models:
         raise RequestError(403, "not_allowed", "You may not see reviews: it takes a role for a model.")
-    seen = [await here.desk.reviews.do(_seen, here, name) for name in models]
-    settings = here.desk.settings
-    return here.page("oversight.html", seen=seen, level=LEVEL, settings=settings)
+    seen = [await here.read(_seen, here, here.desk.model(name)) for name in models]
+    return here.page("oversight.html", seen=seen, level=LEVEL, settings=here.desk.settings)
 
 
-def _seen(here: Visit, name: str) -> Seen:
-    desk, caller = here.desk, here.identity.caller
-    model = desk.model(name)
-    is_all = here.identity.may(LIST_CASES, name)
-    with desk.engine.connect() as connection:
-        found = oversight(connection, name, None if is_all else caller)
-        proved = certificate(connection, model) if is_all else None
-    shows_names = desk.settings.show_reviewer_names
+def _seen(connection: Connection, here: Visit, model: Model) -> Seen:
+    is_all = here.may(Action.SEE_REVIEWS, model.name)
+    found = oversight(connection, model.name, None if is_all else here.caller)
+    proved = certificate(connection, model) if is_all else None
+    shows_names = here.desk.settings.show_reviewer_names
     readers = [
         (own.partition(":")[2] if shows_names else str(i), figures)
         for i, (own, figures) in enumerate(found.readers.items(), start=1)

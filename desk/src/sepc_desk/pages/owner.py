@@ -3,38 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action
 from sepc_desk.deciding import decide_rows
 from sepc_desk.errors import ModelFolderError, RequestError
 from sepc_desk.models import Model
-from sepc_desk.owning.changes import ChangeKind, begin, change_by_id, roll_back
+from sepc_desk.owning.changes import ChangeKind, begin, former_versions, roll_back
 from sepc_desk.owning.making import logged_rows
+from sepc_desk.owning.plans import plan_of
 from sepc_desk.owning.shadowing import choose_challenger
-from sepc_desk.pages.model_view import SeenModel, Versions, digest_page, seen_model, today, versions_of
+from sepc_desk.pages.model_view import digest_page, seen_model
 from sepc_desk.pages.visits import Visit, page_router, visit
-from sepc_desk.service.identity import LIST_CASES, OWN
+from sepc_desk.reading import today
 
 router = page_router()
 
-FIRST_YEAR, LAST_YEAR = 1971, 9000
 
-
-async def _seeing(request: Request, name: str) -> tuple[Visit, Model]:
-    """A person who may see a model, and its live version."""
+async def _visit_for(action: Action, request: Request, name: str) -> tuple[Visit, Model]:
     here = await visit(request)
-    here.identity.require(LIST_CASES, name)
-    return here, here.desk.model(name)
-
-
-async def _owning(request: Request, name: str) -> tuple[Visit, Model]:
-    """A person who owns a model, and its live version."""
-    here = await visit(request)
-    here.identity.require(OWN, name)
+    here.require(action, name)
     return here, here.desk.model(name)
 
 
@@ -42,33 +33,28 @@ async def _owning(request: Request, name: str) -> tuple[Visit, Model]:
 async def models(request: Request) -> Response:
     """The models that a person owns or audits."""
     here = await visit(request)
-    names = here.models(LIST_CASES)
+    names = here.models(Action.SEE_MODEL)
     if not names:
         raise RequestError(403, "not_allowed", "You may not see models: it takes the role owner or auditor.")
-    found = [await here.desk.reviews.do(_seen, here, here.desk.model(name)) for name in names]
+    found = [await here.read(seen_model, here.desk.model(name)) for name in names]
     return here.page("models.html", found=found)
-
-
-def _seen(here: Visit, model: Model) -> SeenModel:
-    with here.desk.engine.connect() as connection:
-        return seen_model(connection, model)
 
 
 @router.get("/models/{name}")
 async def one_model(request: Request, name: str) -> Response:
     """A model: what came, what was accepted and right, certificate, alarms, queue, and what can be done."""
-    here, model = await _seeing(request, name)
-    found = await here.desk.reviews.do(_seen, here, model)
-    versions = await here.desk.reviews.do(_versions, here, model)
-    settings = here.desk.settings
-    may_change = here.identity.may(OWN, name)
-    week = today().isoformat()
-    return here.page("model.html", seen=found, versions=versions, settings=settings, may_change=may_change, week=week)
-
-
-def _versions(here: Visit, model: Model) -> Versions:
-    with here.desk.engine.connect() as connection:
-        return versions_of(connection, here.desk.folder, model)
+    here, model = await _visit_for(Action.SEE_MODEL, request, name)
+    folder, do = here.desk.folder, here.desk.reviews.do
+    versions = await do(folder.versions, name)
+    return here.page(
+        "model.html",
+        seen=await here.read(seen_model, model),
+        versions=list(versions),
+        former=[digest for digest in await here.read(former_versions, name) if digest in versions],
+        plan=await do(plan_of, folder, name),
+        may_change=here.may(Action.CHANGE, name),
+        week=today().isoformat(),
+    )
 
 
 @router.post("/models/{name}/audit")
@@ -90,15 +76,12 @@ async def compare_version(request: Request, name: str) -> Response:
 
 
 async def _work(request: Request, name: str, kind: ChangeKind) -> Response:
-    here, model = await _owning(request, name)
+    here, model = await _visit_for(Action.CHANGE, request, name)
     new = await _other_version(here, model) if kind is ChangeKind.VERSION else None
     desk = here.desk
-    own = await desk.reviews.do(begin, desk.engine, name, kind, model.digest, here.identity.caller, new)
-    with desk.engine.connect() as connection:
-        made = change_by_id(connection, own)
-    assert made is not None
+    made = await desk.reviews.do(begin, desk.engine, name, kind, model.digest, here.caller, new)
     asyncio.get_running_loop().run_in_executor(desk.worker, desk.workshop.work, made)
-    return RedirectResponse(f"/changes/{own}", 303)
+    return RedirectResponse(f"/changes/{made.id}", 303)
 
 
 async def _other_version(here: Visit, model: Model) -> str:
@@ -113,7 +96,7 @@ async def _other_version(here: Visit, model: Model) -> str:
 @router.post("/models/{name}/challenger")
 async def challenge(request: Request, name: str) -> Response:
     """Let another version decide in the shadow, or none."""
-    here, model = await _owning(request, name)
+    here, model = await _visit_for(Action.CHANGE, request, name)
     digest = await _other_version(here, model) if here.form.get("version") else None
     await here.desk.reviews.do(_challenge, here, model, digest)
     return RedirectResponse(f"/models/{name}", 303)
@@ -123,7 +106,7 @@ def _challenge(here: Visit, model: Model, digest: str | None) -> None:
     desk = here.desk
     if digest is not None:
         _check_rows(desk, model, desk.reviews.version(model.name, digest))
-    choose_challenger(desk.engine, model.name, digest, here.identity.caller)
+    choose_challenger(desk.engine, model.name, digest, here.caller)
 
 
 def _check_rows(desk: Any, model: Model, other: Model) -> None:
@@ -142,11 +125,11 @@ def _check_rows(desk: Any, model: Model, other: Model) -> None:
 @router.post("/models/{name}/roll-back")
 async def back(request: Request, name: str) -> Response:
     """Make the version live again that was live before."""
-    here, model = await _owning(request, name)
+    here, model = await _visit_for(Action.ROLL_BACK, request, name)
     to = await _other_version(here, model)
     desk = here.desk
     try:
-        await desk.reviews.do(roll_back, desk.engine, desk.folder, name, to, here.identity.caller)
+        await desk.reviews.do(roll_back, desk.engine, desk.folder, name, to, here.caller)
     except ModelFolderError as error:
         raise RequestError(409, "no_version", str(error)) from error
     await desk.reload()
@@ -156,19 +139,8 @@ async def back(request: Request, name: str) -> Response:
 @router.get("/models/{name}/digest")
 async def digest(request: Request, name: str) -> Response:
     """The week of a model as one HTML file."""
-    here, model = await _seeing(request, name)
-    text = request.query_params.get("week", "")
-    try:
-        day = date.fromisoformat(text) if text else today()
-    except ValueError:
-        raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.") from None
-    if not FIRST_YEAR <= day.year <= LAST_YEAR:
-        raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.")
-    page = await here.desk.reviews.do(_digest, here, model, day)
+    here, model = await _visit_for(Action.SEE_MODEL, request, name)
+    day = here.day("week")
+    page = await here.read(digest_page, model, day, here.language)
     file = f'attachment; filename="{name}-{day.isoformat()}.html"'
     return Response(page, 200, {"Content-Disposition": file}, "text/html; charset=utf-8")
-
-
-def _digest(here: Visit, model: Model, day: date) -> str:
-    with here.desk.engine.connect() as connection:
-        return digest_page(connection, model, day, here.language)

@@ -10,24 +10,21 @@ from sqlalchemy import Connection, Row, func, select
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action, Thing, may
 from sepc_desk.deciding import Decided, decide_rows
-from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.pages.case_view import bars_of, telling_columns, values_of
 from sepc_desk.pages.forms import CANNOT_SAY, chosen_label
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reviewing.answering import LONGEST_COMMENT, Given, answer, undo, undoable
-from sepc_desk.reviewing.leasing import Reader, give_back
+from sepc_desk.reviewing.leasing import case_of, give_back
 from sepc_desk.reviewing.seeing import SeenCase, see
-from sepc_desk.reviewing.states import AnswerKind, CaseState, Purpose, ReadingState
+from sepc_desk.reviewing.states import AnswerKind, CaseState, Purpose, ReadingState, lock_cases
 from sepc_desk.reviewing.taking import next_reading
 from sepc_desk.reviewing.transactions import now, seconds, writing
 from sepc_desk.reviewing.usual import Recent
 from sepc_desk.schema import answers, cases, readings
-from sepc_desk.service.desk import Desk
-from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import REVIEW
 
 router = page_router()
 
@@ -62,21 +59,21 @@ class Waiting:
 @router.get("/review")
 async def queue(request: Request) -> Response:
     """What waits, by model, with its age and causes."""
-    here = await visit(request)
-    models = here.models(REVIEW)
-    if not models:
-        raise RequestError(403, "not_allowed", "You may not review cases: it takes the role reviewer for a model.")
-    found = await here.desk.reviews.do(_waiting, here, models)
+    here, models = await _reviewer(request)
+    found = [await here.read(_waiting, here.caller, model) for model in models]
     return here.page("queue.html", waiting=found, empty=request.query_params.get("empty"), settings=here.desk.settings)
 
 
-def _waiting(here: Visit, models: list[str]) -> list[Waiting]:
-    with here.desk.engine.connect() as connection:
-        at = now(connection)
-        return [_waiting_of(connection, here, model, at) for model in models]
+async def _reviewer(request: Request) -> tuple[Visit, list[str]]:
+    here = await visit(request)
+    models = here.models(Action.TAKE)
+    if not models:
+        raise RequestError(403, "not_allowed", "You may not review cases: it takes the role reviewer for a model.")
+    return here, models
 
 
-def _waiting_of(connection: Connection, here: Visit, model: str, at: int) -> Waiting:
+def _waiting(connection: Connection, caller: str, model: str) -> Waiting:
+    at = now(connection)
     own = (readings.c.model == model, readings.c.state == ReadingState.OPEN)
     by_cause = (
         select(cases.c.purpose, cases.c.cause, func.count(), func.min(readings.c.entered_at))
@@ -91,7 +88,7 @@ def _waiting_of(connection: Connection, here: Visit, model: str, at: int) -> Wai
             causes[cause] = causes.get(cause, 0) + n
     total = sum(n for _, _, n, _ in found)
     oldest = min((since for *_, since in found), default=None)
-    mine = (readings.c.reader == here.identity.caller, readings.c.model == model, readings.c.until > at)
+    mine = (readings.c.reader == caller, readings.c.model == model, readings.c.until > at)
     n_mine = connection.execute(
         select(func.count()).select_from(readings).where(*mine, readings.c.state == ReadingState.TAKEN)
     ).scalar_one()
@@ -103,12 +100,13 @@ def _waiting_of(connection: Connection, here: Visit, model: str, at: int) -> Wai
 async def take_next(request: Request, model: str) -> Response:
     """Take a case, or go on with the one that is held."""
     here = await visit(request)
-    return await _go_on(here, here.reader(model), here.desk.model(model))
+    here.require(Action.TAKE, model)
+    return await _go_on(here, here.desk.model(model))
 
 
-async def _go_on(here: Visit, reader: Reader, model: Model) -> Response:
+async def _go_on(here: Visit, model: Model) -> Response:
     desk = here.desk
-    taken = await desk.reviews.do(next_reading, desk.engine, reader, model, desk.settings)
+    taken = await desk.reviews.do(next_reading, desk.engine, here.reader(model.name), model, desk.settings)
     to = f"/review?empty={model.name}" if taken is None else f"/cases/{taken.id}"
     return RedirectResponse(to, 303)
 
@@ -129,7 +127,7 @@ async def case_page(request: Request, reading: int) -> Response:
     """The page of a case; looking at it is an entry of the log."""
     here = await visit(request)
     opened = await here.desk.reviews.do(open_case, here, reading)
-    await _note(here, opened.seen)
+    await note(here, opened.seen)
     return shown(here, opened)
 
 
@@ -150,20 +148,24 @@ def see_case(here: Visit, reading: int) -> tuple[SeenCase, Model]:
     """What a person may see of a case, and the version of the model that decided it."""
     desk = here.desk
     with desk.engine.connect() as connection:
-        model_name = connection.execute(select(readings.c.model).where(readings.c.id == reading)).scalar()
-        if model_name is None:
-            raise RequestError(404, "no_such_case", "You do not have this case, or no longer. Take the next one.")
-        seen = see(connection, here.reader(model_name), reading, now(connection))
+        own = own_reading(connection, here, reading)
+        seen = see(connection, here.reader(own.model), reading, now(connection))
     return seen, desk.reviews.version(seen.case.model, seen.case.digest)
 
 
-async def _note(here: Visit, seen: SeenCase) -> None:
-    """Write to the log who looks at a case; a planted one is not in the log."""
-    if seen.is_planted:
+def own_reading(connection: Connection, here: Visit, reading: int) -> Row[Any]:
+    """A reading that is the person's to see and to answer; to all others it does not exist."""
+    own = connection.execute(select(readings).where(readings.c.id == reading)).first()
+    if own is None or not may(here.identity, Action.ANSWER, Thing(own.model, by=frozenset({own.reader}))):
+        raise RequestError(404, "no_such_case", "You do not have this case, or no longer. Take the next one.")
+    return own
+
+
+async def note(here: Visit, seen: SeenCase, asked: str | None = None) -> None:
+    """Write to the log who looks at a case, or asks the model about it; a planted one is not in the log."""
+    if seen.is_planted and asked is None:
         return
-    caller = here.identity.caller
-    made = entry(EntryKind.ACCESS, caller, model=seen.case.model, about=seen.case.id)
-    await here.desk.grouper.do([Work(caller, ready=[made])], here.desk.settings.answer_seconds)
+    await here.note(seen.case.model, None if seen.is_planted else seen.case.id, asked)
 
 
 def shown(here: Visit, opened: Opened, status: int = 200, **more: Any) -> Response:
@@ -175,7 +177,8 @@ def shown(here: Visit, opened: Opened, status: int = 200, **more: Any) -> Respon
         "values": values_of(model, seen.row, opened.recent),
         "n_recent": opened.recent.n,
         "decided": decided,
-        "last": _last(opened.last, settings.undo_seconds),
+        "last": opened.last,
+        "last_label": _label_of(opened.last),
         "longest_comment": LONGEST_COMMENT,
         "cannot_say": CANNOT_SAY,
         "undo_seconds": settings.undo_seconds,
@@ -194,53 +197,38 @@ def _label_of(given: Row[Any] | None) -> Any:
     return None if given is None or given.label is None else orjson.loads(given.label)
 
 
-def _last(given: Row[Any] | None, undo_seconds: float) -> dict[str, Any] | None:
-    """The last answer, for the button that undoes it."""
-    if given is None:
-        return None
-    return {"id": given.id, "label": _label_of(given), "until": given.given_at + seconds(undo_seconds)}
-
-
 @router.post("/cases/{reading}/answer")
 async def give_answer(request: Request, reading: int) -> Response:
     """Take an answer, and go on with the next case."""
     here = await visit(request)
-    reader, model = await here.desk.reviews.do(_held_model, here, reading)
-    given = Given(chosen_label(model, here.form.get("answer", "")), here.form.get("comment", "").strip())
-    await here.desk.reviews.do(_answer, here.desk, reader, here.form.get("lease", ""), given)
-    return await _go_on(here, reader, here.desk.model(model.name))
+    model = await here.desk.reviews.do(_answer, here, reading)
+    return await _go_on(here, here.desk.model(model))
 
 
-def _held_model(here: Visit, reading: int) -> tuple[Reader, Model]:
-    """The person as a reader, and the version of the model that a case was decided by."""
-    with here.desk.engine.connect() as connection:
-        own = connection.execute(
-            select(cases.c.model, cases.c.digest)
-            .join(readings, readings.c.case_id == cases.c.id)
-            .where(readings.c.id == reading)
-        ).first()
-    if own is None:
-        raise RequestError(404, "no_such_case", "You do not have this case, or no longer. Take the next one.")
-    return here.reader(own.model), here.desk.reviews.version(own.model, own.digest)
-
-
-def _answer(desk: Desk, reader: Reader, lease: str, given: Given) -> None:
-    with writing(desk.engine) as connection:
-        answer(connection, reader, lease, given, now(connection))
+def _answer(here: Visit, reading: int) -> str:
+    with writing(here.desk.engine) as connection:
+        lock_cases(connection, cases.c.id == case_of(reading))
+        own = own_reading(connection, here, reading)
+        digest = connection.execute(select(cases.c.digest).where(cases.c.id == own.case_id)).scalar_one()
+        label = chosen_label(here.desk.reviews.version(own.model, digest), here.form.get("answer", ""))
+        given = Given(label, here.form.get("comment", "").strip())
+        answer(connection, here.reader(own.model), reading, here.form.get("lease", ""), given, now(connection))
+        return str(own.model)
 
 
 @router.post("/cases/{reading}/give-back")
 async def give_case_back(request: Request, reading: int) -> Response:
     """Return a case to the queue."""
     here = await visit(request)
-    reader, model = await here.desk.reviews.do(_held_model, here, reading)
-    await here.desk.reviews.do(_give_back, here.desk, reader, here.form.get("lease", ""))
+    await here.desk.reviews.do(_give_back, here, reading)
     return RedirectResponse("/review", 303)
 
 
-def _give_back(desk: Desk, reader: Reader, lease: str) -> None:
-    with writing(desk.engine) as connection:
-        give_back(connection, reader, lease, now(connection))
+def _give_back(here: Visit, reading: int) -> None:
+    with writing(here.desk.engine) as connection:
+        lock_cases(connection, cases.c.id == case_of(reading))
+        own = own_reading(connection, here, reading)
+        give_back(connection, here.reader(own.model), reading, here.form.get("lease", ""), now(connection))
 
 
 @router.post("/answers/{own_id}/undo")
@@ -254,50 +242,37 @@ async def undo_answer(request: Request, own_id: str) -> Response:
 def _undo(here: Visit, own_id: str) -> int:
     settings = here.desk.settings
     with writing(here.desk.engine) as connection:
-        model = connection.execute(
-            select(readings.c.model).join(answers, answers.c.reading == readings.c.id).where(answers.c.id == own_id)
-        ).scalar()
-        if model is None:
+        given = connection.execute(select(answers).where(answers.c.id == own_id)).first()
+        if given is None or given.reader != here.caller:
             raise RequestError(404, "no_such_answer", "There is no such answer.")
+        lock_cases(connection, cases.c.id == given.case_id)
+        own = own_reading(connection, here, given.reading)
         limits = {"undo_seconds": settings.undo_seconds, "lease_seconds": settings.lease_seconds}
-        return int(undo(connection, here.reader(model), own_id, now(connection), **limits).id)
+        return int(undo(connection, here.reader(own.model), own_id, now(connection), **limits).id)
 
 
 @router.get("/answers")
 async def own_answers(request: Request) -> Response:
     """What a person has answered lately, with the model's label where it is no longer hidden."""
-    here = await visit(request)
-    models = here.models(REVIEW)
-    if not models:
-        raise RequestError(403, "not_allowed", "You may not review cases: it takes the role reviewer for a model.")
-    found = await here.desk.reviews.do(_own_answers, here, models)
-    return here.page("answers.html", given=found)
+    here, models = await _reviewer(request)
+    return here.page("answers.html", given=await here.read(_own_answers, here, models))
 
 
 MOST_ANSWERS = 50
 
 
-def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
-    mine = (answers.c.reader == here.identity.caller, answers.c.undone_at.is_(None), cases.c.model.in_(models))
+def _own_answers(connection: Connection, here: Visit, models: list[str]) -> list[dict[str, Any]]:
+    mine = (answers.c.reader == here.caller, answers.c.undone_at.is_(None), cases.c.model.in_(models))
     # Planted cases are not told from others here, so none shows the right label.
     some = (
-        select(
-            answers,
-            cases.c.model,
-            cases.c.model_label,
-            cases.c.state,
-            readings.c.is_blind,
-            cases.c.label.label("settled"),
-        )
+        select(answers, cases.c.model, cases.c.model_label, cases.c.state, readings.c.is_blind)
         .join(cases, cases.c.id == answers.c.case_id)
         .join(readings, readings.c.id == answers.c.reading)
         .where(*mine)
         .order_by(answers.c.given_at.desc())
         .limit(MOST_ANSWERS)
     )
-    with here.desk.engine.connect() as connection:
-        found = connection.execute(some).all()
-        last = now(connection) - seconds(here.desk.settings.undo_seconds)
+    last = now(connection) - seconds(here.desk.settings.undo_seconds)
     return [
         {
             "id": one.id,
@@ -312,5 +287,5 @@ def _own_answers(here: Visit, models: list[str]) -> list[dict[str, Any]]:
             if one.is_blind and (one.final_at is None or one.state == CaseState.OPEN)
             else orjson.loads(one.model_label),
         }
-        for one in found
+        for one in connection.execute(some)
     ]

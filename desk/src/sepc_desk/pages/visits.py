@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sepc_desk.authority import Action, Identity, Thing, may, require, sees_labels
+from sepc_desk.entries import EntryKind, entry
 from sepc_desk.errors import RequestError
 from sepc_desk.pages.languages import Language, language, preferred
 from sepc_desk.pages.rendering import html
+from sepc_desk.reading import today
 from sepc_desk.reviewing.leasing import Reader
 from sepc_desk.reviewing.transactions import writing
 from sepc_desk.schema import reviewers
 from sepc_desk.service.desk import Desk, desk_of
-from sepc_desk.service.identity import AUDIT, DECIDE, LIST_CASES, OWN, REVIEW, Identity
+from sepc_desk.service.grouping import Work
 from sepc_desk.service.limits import read_body
+from sepc_desk.service.refusals import of_database
 from sepc_desk.settings import LANGUAGES
 
 MOST_FIELDS = 2_000
 LONGEST_FORM = 256 * 1024
+FIRST_YEAR, LAST_YEAR = 1971, 9000
+
+Given = TypeVarTuple("Given")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -62,23 +72,60 @@ class Visit:
         session = self.request.scope.get("session") or {}
         return str(session.get("csrf", "")) if self.identity.is_session else ""
 
-    def models(self, roles: frozenset[str]) -> list[str]:
-        """Models for which one of these roles is held."""
-        return [name for name in sorted(self.desk.models) if self.identity.may(roles, name)]
+    def may(self, action: Action, model: str, *, own: bool = False) -> bool:
+        """Whether the person may do something with all of a model's things, or at least with their own."""
+        return may(self.identity, action, Thing(model, by=frozenset({self.caller} if own else ())))
+
+    def require(self, action: Action, model: str) -> None:
+        """Raise unless the person may do something with all of a model's things."""
+        require(self.identity, action, Thing(model))
+
+    def models(self, action: Action, *, own: bool = False) -> list[str]:
+        """Models for which the person may do something."""
+        return [name for name in sorted(self.desk.models) if self.may(action, name, own=own)]
+
+    @property
+    def caller(self) -> str:
+        """The person as the log has it."""
+        return self.identity.caller
 
     def reader(self, model: str) -> Reader:
-        """The person as a reader of a model's cases; raises unless they may review."""
-        self.identity.require(REVIEW, model)
-        return Reader(self.identity.caller, sees_labels=self.identity.may(DECIDE | LIST_CASES, model))
+        """The person as a reader of a model's cases."""
+        return Reader(self.caller, sees_labels=sees_labels(self.identity, model))
+
+    async def read(self, function: Callable[[Connection, *Given], Result], *given: *Given) -> Result:
+        """What a function finds in the database, in a thread for pages."""
+
+        def found() -> Result:
+            with self.desk.engine.connect() as connection:
+                return function(connection, *given)
+
+        return await self.desk.reviews.do(found)
+
+    async def note(self, model: str, about: str | None, cause: str | None = None) -> None:
+        """Write to the log who has seen what, before it is shown."""
+        made = entry(EntryKind.ACCESS, self.caller, model=model, cause=cause, about=about)
+        await self.desk.grouper.do([Work(self.caller, ready=[made])], self.desk.settings.answer_seconds)
+
+    def day(self, name: str) -> date:
+        """The day that the address asks for; today by default."""
+        text = self.request.query_params.get(name)
+        try:
+            day = date.fromisoformat(text) if text else today()
+        except ValueError:
+            day = date.max
+        if not FIRST_YEAR <= day.year <= LAST_YEAR:
+            raise RequestError(422, "bad_day", "Say which day, as in 2026-11-18.")
+        return day
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page for this person."""
         shown = {
             "csrf": self.csrf,
-            "person": self.identity.caller.partition(":")[2],
-            "may_review": bool(self.models(REVIEW)),
-            "may_own": bool(self.models(OWN)),
-            "may_audit": bool(self.models(AUDIT)),
+            "person": self.caller.partition(":")[2],
+            "may_review": bool(self.models(Action.TAKE)),
+            "may_own": bool(self.models(Action.CHANGE)),
+            "may_audit": bool(self.models(Action.AUDIT)),
             "has_session": self.identity.is_session,
             "has_shortcuts": self.preferences.has_shortcuts,
             "path": self.request.url.path,
@@ -98,11 +145,8 @@ class PageRoute(APIRoute):
                 return await handler(request)
             except RequestError as error:
                 return _refused(request, error)
-            except SQLAlchemyError:
-                return _refused(
-                    request,
-                    RequestError(503, "log_unavailable", "The database does not answer; try again.", retry_after=1),
-                )
+            except SQLAlchemyError as error:
+                return _refused(request, of_database(error))
 
         return handle
 
@@ -114,6 +158,7 @@ def page_router() -> APIRouter:
 
 def _refused(request: Request, error: RequestError) -> Response:
     desk = desk_of(request)
+    request.scope["rule"] = error.code
     is_full_page = request.method == "GET" and "hx-request" not in request.headers
     if error.status == 401 and desk.settings.oidc_issuer and is_full_page:
         return RedirectResponse("/sign-in", 303)
@@ -144,9 +189,17 @@ async def _form(request: Request, desk: Desk) -> dict[str, str]:
     with desk.buffers.lent() as taken:
         body = await read_body(request, LONGEST_FORM, settings.body_seconds, desk.buffers, taken)
         try:
-            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            form = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+            if not all(_is_text(own) for pair in form.items() for own in pair):
+                raise ValueError("control characters")
+            return form
         except (UnicodeDecodeError, ValueError) as error:
             raise RequestError(400, "no_form", "The body is not a form.") from error
+
+
+def _is_text(given: str) -> bool:
+    """Whether people can have written it; line breaks and tabs are the only control characters."""
+    return all(own.isprintable() or own in "\n\r\t" or unicodedata.category(own)[0] != "C" for own in given)
 
 
 def preferences_of(engine: Engine, caller: str) -> Preferences:
@@ -160,7 +213,7 @@ def preferences_of(engine: Engine, caller: str) -> Preferences:
 
 def keep_preferences(engine: Engine, caller: str, chosen: Preferences) -> None:
     """Keep what a person has chosen."""
-    values = {"language": chosen.language, "has_shortcuts": chosen.has_shortcuts}
+    values = vars(chosen)
     for _ in range(2):
         try:
             with writing(engine) as connection:

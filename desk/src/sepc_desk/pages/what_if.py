@@ -8,13 +8,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Thing, may
 from sepc_desk.deciding import decide_rows
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.pages.case_view import bars_of
 from sepc_desk.pages.forms import chosen_label, typed_values
 from sepc_desk.pages.rendering import filled
-from sepc_desk.pages.review import open_case, see_case, shown
+from sepc_desk.pages.review import note, open_case, see_case, shown
 from sepc_desk.pages.visits import Visit, page_router, visit
 from sepc_desk.reviewing.seeing import SeenCase
 from sepc_desk.service.decide import MOST_SEARCHES, search
@@ -23,8 +24,19 @@ router = page_router()
 
 
 def _see_shown(here: Visit, reading: int) -> tuple[SeenCase, Model]:
+    """A case about which the person may ask the model."""
     seen, model = see_case(here, reading)
-    seen.require_shown()
+    own = frozenset({here.caller})
+    if not may(here.identity, Action.ASK, Thing(model.name, own, seen.is_hidden)):
+        raise RequestError(
+            403, "hidden", "The model's label is hidden until your answer is final, and so is all that tells it."
+        )
+    if not may(here.identity, Action.ASK, Thing(model.name, own, seen.has_hidden)):
+        raise RequestError(
+            403,
+            "hidden",
+            "You have a case whose label is hidden. The model can be asked about others when its answer is final.",
+        )
     return seen, model
 
 
@@ -34,6 +46,7 @@ async def what_if(request: Request, reading: int) -> Response:
     here = await visit(request)
     seen, model = await here.desk.reviews.do(_see_shown, here, reading)
     row = typed_values(model, here.form, seen.row)
+    await note(here, seen, "what-if")
     outcome = decide_rows(model, [row], explain=True)[0]
     more: dict[str, Any] = {
         "outcome": outcome,
@@ -56,6 +69,7 @@ async def recourse(request: Request, reading: int) -> Response:
     to = chosen_label(model, here.form.get("to", ""))
     if to is None:
         raise RequestError(422, "no_such_label", "The form has a label that the model does not know.")
+    await note(here, seen, "recourse")
     if desk.n_searching >= MOST_SEARCHES:
         raise RequestError(429, "busy", "Too many searches are running; try again later.", retry_after=5)
     desk.n_searching += 1

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Row, insert, select, update
 from sepc_desk.entries import new_id
 from sepc_desk.errors import RequestError
 from sepc_desk.reviewing.leasing import Reader, grant
-from sepc_desk.reviewing.states import AnswerKind, Ending, ReadingState
+from sepc_desk.reviewing.states import AnswerKind, Ending, Move, lock_cases, move_readings
 from sepc_desk.reviewing.transactions import seconds
-from sepc_desk.schema import answers, leases, readings
+from sepc_desk.schema import answers, cases, leases, readings
 
 LONGEST_COMMENT = 4_000
 
@@ -43,19 +43,15 @@ class Given:
         return None if self.label is None else orjson.dumps(self.label).decode()
 
 
-def answer(connection: Connection, reader: Reader, lease: str, given: Given, at: int) -> str:
+def answer(connection: Connection, reader: Reader, reading: int, lease: str, given: Given, at: int) -> str:
     """Take an answer; returns its id. The same answer sent twice counts once, and another one is refused."""
     if len(given.comment) > LONGEST_COMMENT:
         raise RequestError(422, "comment_too_long", f"A comment has at most {LONGEST_COMMENT:,} characters.")
-    held = (readings.c.lease == lease, readings.c.reader == reader.caller, readings.c.state == ReadingState.TAKEN)
-    found = connection.execute(
-        update(readings)
-        .where(*held, readings.c.until > at)
-        .values(state=ReadingState.ANSWERED)
-        .returning(readings.c.id, readings.c.case_id, readings.c.taken_at, readings.c.is_blind)
-    ).first()
-    if found is None:
+    own = (readings.c.id == reading, readings.c.lease == lease, readings.c.reader == reader.caller)
+    moved = move_readings(connection, Move.ANSWER, *own, readings.c.until > at)
+    if not moved:
         return _given_before(connection, reader, lease, given)
+    found = moved[0]
     own_id = new_id(at)
     connection.execute(
         insert(answers).values(
@@ -93,6 +89,7 @@ def undo(
 ) -> Row[Any]:
     """Take an answer back; the reader has the case again, and the reading is returned."""
     last = at - seconds(undo_seconds)
+    lock_cases(connection, cases.c.id.in_(select(answers.c.case_id).where(answers.c.id == own_id)))
     own = (answers.c.id == own_id, answers.c.reader == reader.caller, answers.c.undone_at.is_(None))
     found = connection.execute(
         update(answers)
@@ -100,10 +97,11 @@ def undo(
         .values(undone_at=at)
         .returning(answers.c.reading)
     ).first()
-    if found is None:
+    granted = None if found is None else grant(connection, Move.UNDO, reader, found.reading, at, lease_seconds)
+    if granted is None:
         message = f"An answer can be undone for {undo_seconds:g} seconds, and by the person who gave it."
         raise RequestError(409, "too_late", message)
-    return grant(connection, reader, found.reading, at, lease_seconds)
+    return granted
 
 
 def undoable(connection: Connection, reader: Reader, model: str, at: int, undo_seconds: float) -> Row[Any] | None:

@@ -16,7 +16,6 @@ from sepc_desk.models import Model
 from sepc_desk.reviewing.states import Evidence
 from sepc_desk.reviewing.transactions import apart, only_one, writing
 from sepc_desk.rows import Row as CaseRow
-from sepc_desk.rows import frame_of
 from sepc_desk.schema import cases, review_queues
 from sepc_desk.settings import Settings
 
@@ -25,57 +24,27 @@ log = logging.getLogger("sepc_desk")
 LOCK = 7365706367
 
 
-@dataclass(frozen=True)
-class QueueRow:
-    """How far the draws of a version of a model are.
+def draw(
+    state: bytes | None, model: Model, rows: Sequence[CaseRow], settings: Settings
+) -> tuple[Review | None, bytes | None]:
+    """Let the queue of a model draw some of these rows; returns what it drew, and its state after that.
 
-    Attributes
-    ----------
-    model, digest : str
-    state : bytes or None
-        The `ReviewQueue`; None before its first draw.
-    n_waiting : int
-        Accepted decisions that have not been drawn from.
-    after_place : int
-        They stand after this place of the log.
+    It draws nothing if the model gives no trust that tells rows apart.
     """
-
-    model: str
-    digest: str
-    state: bytes | None
-    n_waiting: int
-    after_place: int
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What a queue drew, and its state after that."""
-
-    review: Review
-    state: bytes
-
-
-def draw(state: bytes | None, model: Model, rows: Sequence[CaseRow], settings: Settings) -> Drawn | None:
-    """Let the queue of a model draw some of these rows; None if the model gives no trust that tells rows apart."""
     n = max(1, round(settings.certificate_share * len(rows)))
-    frame = frame_of(model.columns, rows)
-    given = frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            queue = _queue(state, model, n, settings)
-            review = queue.choose(given, n_rows=n)
+            if state is not None:
+                queue = ReviewQueue.from_bytes(bytes(state), model.estimator)
+            else:
+                promise = {"max_risk": settings.certificate_risk, "confidence": settings.certificate_confidence}
+                queue = ReviewQueue(model.estimator, n, **promise)
+            review = queue.choose(model.table(rows), n_rows=n)
     except ValueError as error:
         log.warning("nothing drawn", extra={"error": type(error).__name__, "models": [model.name]})
-        return None
-    return Drawn(review, queue.to_bytes())
-
-
-def _queue(state: bytes | None, model: Model, n: int, settings: Settings) -> ReviewQueue:
-    if state is not None:
-        return ReviewQueue.from_bytes(bytes(state), model.estimator)
-    promise = {"max_risk": settings.certificate_risk, "confidence": settings.certificate_confidence}
-    return ReviewQueue(model.estimator, n, **promise)
+        return None, state
+    return review, queue.to_bytes()
 
 
 def count_answers(engine: Engine, model_of: Callable[[str, str], Model]) -> int:

@@ -9,12 +9,12 @@ from typing import Any
 
 import orjson
 from sepc.lifecycle import Purpose as DrawnFor
-from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Table, delete, func, insert, select, update
 
 from sepc_desk.entries import EntryKind
 from sepc_desk.models import Model
 from sepc_desk.reading import contexts_of
-from sepc_desk.reviewing.certifying import QueueRow, draw
+from sepc_desk.reviewing.certifying import draw
 from sepc_desk.reviewing.states import FIRST, SECOND, CaseState, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import apart, now, only_one, writing
 from sepc_desk.schema import cases, contexts, entries, monitors, readings, review_progress, review_queues
@@ -76,11 +76,17 @@ def _behind(connection: Connection) -> dict[str, int]:
 
 
 def _move_on(connection: Connection, name: str, place: int) -> None:
-    if place == _progress(connection, name):
-        return
-    own = review_progress.c.name == name
-    if connection.execute(update(review_progress).where(own).values(place=place)).rowcount == 0:
-        connection.execute(insert(review_progress).values(name=name, place=place))
+    if place != _progress(connection, name):
+        _change_or_add(connection, review_progress, {"name": name}, {"place": place}, {"place": place})
+
+
+def _change_or_add(
+    connection: Connection, table: Table, own: dict[str, Any], changed: dict[str, Any], new: dict[str, Any]
+) -> None:
+    """Change the row of a table that has these values, or add it."""
+    is_own = [table.c[name] == value for name, value in own.items()]
+    if connection.execute(update(table).where(*is_own).values(**changed)).rowcount == 0:
+        connection.execute(insert(table).values(**own, **new))
 
 
 def _fresh(connection: Connection, after: int, most: int, *which: ColumnElement[bool]) -> Sequence[Row[Any]]:
@@ -123,28 +129,15 @@ class _Enrolment:
             if own.context is not None:
                 by_version.setdefault((own.model, self.digest(own.context)), []).append(own)
         for (model, digest), decided in by_version.items():
-            accepted = [own.place for own in decided if own.accepted]
-            if accepted:
-                self._count(model, digest, len(accepted), accepted[0])
-            self._count_for_monitor(model, digest, decided)
-
-    def _count_for_monitor(self, model: str, digest: str, decided: Sequence[Row[Any]]) -> None:
-        n, since = len(decided), decided[0].at
-        own = (monitors.c.model == model, monitors.c.digest == digest)
-        more = {
-            "n_waiting": monitors.c.n_waiting + n,
-            "waiting_since": func.coalesce(monitors.c.waiting_since, since),
-        }
-        if self.connection.execute(update(monitors).where(*own).values(**more)).rowcount == 0:
-            new = {"model": model, "digest": digest, "n_reference": 0, "after_place": decided[0].place - 1}
-            self.connection.execute(insert(monitors).values(**new, n_waiting=n, waiting_since=since))
-
-    def _count(self, model: str, digest: str, n: int, first: int) -> None:
-        own = (review_queues.c.model == model, review_queues.c.digest == digest)
-        more = {"n_waiting": review_queues.c.n_waiting + n}
-        if self.connection.execute(update(review_queues).where(*own).values(**more)).rowcount == 0:
-            new = {"model": model, "digest": digest, "state": None, "n_waiting": n, "after_place": first - 1}
-            self.connection.execute(insert(review_queues).values(**new))
+            version = {"model": model, "digest": digest}
+            if accepted := [own.place for own in decided if own.accepted]:
+                more = {"n_waiting": review_queues.c.n_waiting + len(accepted)}
+                new = {"state": None, "n_waiting": len(accepted), "after_place": accepted[0] - 1}
+                _change_or_add(self.connection, review_queues, version, more, new)
+            n, since, m = len(decided), decided[0].at, monitors.c
+            more = {"n_waiting": m.n_waiting + n, "waiting_since": func.coalesce(m.waiting_since, since)}
+            new = {"n_reference": 0, "after_place": decided[0].place - 1, "n_waiting": n, "waiting_since": since}
+            _change_or_add(self.connection, monitors, version, more, new)
 
     def draw(self, last: int) -> None:
         """Where enough accepted decisions wait, let the queue of the certificate draw some of them."""
@@ -153,12 +146,11 @@ class _Enrolment:
             return
         enough = select(review_queues).where(review_queues.c.n_waiting >= size).with_for_update()
         for own in self.connection.execute(enough).all():
-            waiting = QueueRow(own.model, own.digest, own.state, own.n_waiting, own.after_place)
             with apart(self.connection, own.model):
-                while waiting.n_waiting >= size:
-                    waiting = self._draw_block(waiting, last, size)
+                while own.n_waiting >= size:
+                    own = self._draw_block(own, last, size)
 
-    def _draw_block(self, own: QueueRow, last: int, size: int) -> QueueRow:
+    def _draw_block(self, own: Row[Any], last: int, size: int) -> Row[Any]:
         e = entries.c
         theirs = contexts_of(self.connection, own.model, own.digest)
         accepted = (e.kind == EntryKind.DECISION, e.accepted.is_(True), e.model == own.model, e.context.in_(theirs))
@@ -170,21 +162,18 @@ class _Enrolment:
         after = block[-1].place if block else last
         model = self.model_of(own.model, own.digest)
         rows = [orjson.loads(one.private)["row"] for one in there]
-        drawn = draw(own.state, model, rows, self.settings)
-        if drawn is not None:
-            chosen = zip(drawn.review.positions.tolist(), drawn.review.purpose.tolist(), strict=True)
+        review, state = draw(own.state, model, rows, self.settings)
+        if review is not None:
+            purposes = [Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED for why in review.purpose]
             self.add(
                 [
-                    (there[i], _purpose(why), {"review": drawn.review.number, "position": i, "draw_order": order})
-                    for order, (i, why) in enumerate(chosen)
+                    (there[i], purpose, {"review": review.number, "position": i, "draw_order": order})
+                    for order, (i, purpose) in enumerate(zip(review.positions.tolist(), purposes, strict=True))
                 ]
             )
-        state = own.state if drawn is None else drawn.state
-        done = QueueRow(own.model, own.digest, state, left, after)
         is_own = (review_queues.c.model == own.model, review_queues.c.digest == own.digest)
-        values = {"state": done.state, "n_waiting": done.n_waiting, "after_place": done.after_place}
-        self.connection.execute(update(review_queues).where(*is_own).values(**values))
-        return done
+        done = update(review_queues).where(*is_own).values(state=state, n_waiting=left, after_place=after)
+        return self.connection.execute(done.returning(*review_queues.c)).one()
 
     def add(self, found: Sequence[tuple[Row[Any], Purpose, Mapping[str, Any]]]) -> None:
         """Let cases wait for readers."""
@@ -235,7 +224,3 @@ class _Enrolment:
             content = self.connection.execute(select(contexts.c.content).where(contexts.c.digest == context))
             self._digests[context] = orjson.loads(content.scalar_one())["model"]["digest"]
         return self._digests[context]
-
-
-def _purpose(why: int) -> Purpose:
-    return Purpose.DRAWN if why == DrawnFor.CERTIFY else Purpose.LEAST_TRUSTED

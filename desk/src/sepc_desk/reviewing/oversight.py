@@ -138,17 +138,13 @@ def oversight(connection: Connection, model: str, reader: str | None = None) -> 
         found = found.where(answers.c.reader == reader)
     rows = connection.execute(found).all()
     by_reader = _grouped(rows, lambda one: one.reader)
-    by_week = _grouped(rows, lambda one: _week(one.given_at))
+    # By the Monday that a week began with.
+    by_week = _grouped(rows, lambda one: (one.given_at - FIRST_MONDAY) // WEEK * WEEK + FIRST_MONDAY)
     return Reviewed(
         figures_of(rows),
         {name: figures_of(some) for name, some in by_reader.items()},
         {week: figures_of(some) for week, some in by_week.items()},
     )
-
-
-def _week(at: int) -> int:
-    """The Monday that a week began with, in microseconds since 1970."""
-    return (at - FIRST_MONDAY) // WEEK * WEEK + FIRST_MONDAY
 
 
 def _grouped(rows: Sequence[Any], key: Any) -> dict[Any, list[Any]]:

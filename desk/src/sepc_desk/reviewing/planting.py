@@ -5,6 +5,7 @@ They never enter the log, a certificate or feedback.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Engine, Row, exists, insert, select, update
 
+from sepc_desk.chain import note
 from sepc_desk.deciding import Decided, decide_rows
 from sepc_desk.entries import new_id
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.reviewing.leasing import Reader, grant
-from sepc_desk.reviewing.states import FIRST, CaseState, Purpose, ReadingState
+from sepc_desk.reviewing.leasing import Reader, grant, withdraw
+from sepc_desk.reviewing.states import FIRST, CaseState, Move, Purpose, ReadingState
 from sepc_desk.reviewing.transactions import now, writing
 from sepc_desk.rows import Row as CaseRow
 from sepc_desk.schema import cases, planted, readings
@@ -46,15 +48,20 @@ def plant(engine: Engine, model: Model, rows: Sequence[CaseRow], truths: Sequenc
             for row, truth in zip(rows, truths, strict=True)
         ]
         if new:
+            digest = hashlib.sha256(orjson.dumps(new)).hexdigest()
+            note(connection, caller, "cases planted", f"{len(new)}:sha256:{digest}", model.name)
             connection.execute(insert(planted), new)
     return len(new)
 
 
-def remove_planted(engine: Engine, model: str) -> int:
+def remove_planted(engine: Engine, model: str, caller: str) -> int:
     """Give out no more planted cases of a model, and forget their rows; returns how many there were."""
     with writing(engine) as connection:
         at = now(connection)
+        note(connection, caller, "planted cases removed", model, model)
         own = (planted.c.model == model, planted.c.removed_at.is_(None))
+        given = cases.c.planted.in_(select(planted.c.id).where(*own))
+        withdraw(connection, at, given, cases.c.state == CaseState.OPEN)
         return connection.execute(update(planted).where(*own).values(removed_at=at, row="{}")).rowcount
 
 
@@ -74,7 +81,8 @@ def give_planted(
     case_id, entered = _insert_case(connection, one, model, decided, at, is_blind)
     new = {"case_id": case_id, "model": model.name, "turn": FIRST, "is_blind": is_blind, "entered_at": entered}
     made = insert(readings).values(**new, state=ReadingState.OPEN).returning(readings.c.id)
-    return grant(connection, reader, connection.execute(made).scalar_one(), at, settings.lease_seconds)
+    reading = connection.execute(made).scalar_one()
+    return grant(connection, Move.TAKE, reader, reading, at, settings.lease_seconds)
 
 
 def _insert_case(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from sepc_desk.errors import RequestError
 from sepc_desk.reviewing.leasing import Reader
-from sepc_desk.reviewing.states import REFEREE, AnswerKind, CaseState, Purpose, ReadingState
+from sepc_desk.reviewing.states import REFEREE, AnswerKind, CaseState, Ending, Purpose, ReadingState
 from sepc_desk.rows import Row as CaseRow
-from sepc_desk.schema import answers, cases, entries, planted, readings
+from sepc_desk.schema import answers, cases, entries, leases, planted, readings
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class SeenCase:
         What this reader answered, if anything.
     others : list of OtherAnswer
         Answers that disagree, if this reader settles them.
+    has_hidden : bool
+        Whether this reader has seen the values of a case that may still get an answer without its label.
     """
 
     reading: Row[Any]
@@ -53,6 +55,7 @@ class SeenCase:
     is_hidden: bool
     answer: Row[Any] | None
     others: list[OtherAnswer]
+    has_hidden: bool
 
     @property
     def is_planted(self) -> bool:
@@ -63,13 +66,6 @@ class SeenCase:
     def is_held(self) -> bool:
         """Whether the reader can answer it now."""
         return bool(self.reading.state == ReadingState.TAKEN)
-
-    def require_shown(self) -> None:
-        """Raise while what the model says is hidden."""
-        if self.is_hidden:
-            raise RequestError(
-                403, "hidden", "The model's label is hidden until your answer is final, and so is all that tells it."
-            )
 
 
 def see(connection: Connection, reader: Reader, reading: int, at: int) -> SeenCase:
@@ -89,7 +85,20 @@ def see(connection: Connection, reader: Reader, reading: int, at: int) -> SeenCa
         is_hidden(own, case),
         connection.execute(given).first(),
         _others(connection, case) if own.turn == REFEREE else [],
+        _has_hidden(connection, reader, own.model),
     )
+
+
+def _has_hidden(connection: Connection, reader: Reader, model: str) -> bool:
+    """Whether a reader has, has had or has answered a blind case that nobody has answered for good.
+
+    One that was given back does not come to this reader again.
+    """
+    open_still = (ReadingState.OPEN, ReadingState.TAKEN, ReadingState.ANSWERED)
+    own = (readings.c.model == model, readings.c.is_blind, readings.c.state.in_(open_still))
+    had = (leases.c.reader == reader.caller, func.coalesce(leases.c.ending, "") != Ending.RETURNED)
+    some = select(leases.c.token).join(readings, readings.c.id == leases.c.reading).where(*own, *had).limit(1)
+    return connection.execute(some).first() is not None
 
 
 def is_hidden(reading: Row[Any], case: Row[Any]) -> bool:
@@ -99,11 +108,11 @@ def is_hidden(reading: Row[Any], case: Row[Any]) -> bool:
 
 def _row(connection: Connection, case: Row[Any]) -> CaseRow:
     if case.purpose == Purpose.PLANTED:
-        text = connection.execute(select(planted.c.row).where(planted.c.id == case.planted)).scalar()
-        row: CaseRow | None = None if text is None else orjson.loads(text)
+        kept = select(planted.c.row).where(planted.c.id == case.planted)
     else:
-        text = connection.execute(select(entries.c.private).where(entries.c.id == case.id)).scalar()
-        row = None if text is None else orjson.loads(text)["row"]
+        kept = select(entries.c.private).where(entries.c.id == case.id)
+    content = orjson.loads(connection.execute(kept).scalar() or "{}")
+    row: CaseRow = content if case.purpose == Purpose.PLANTED else content.get("row")
     if not row:
         raise RequestError(404, "erased", "What this case held was erased. Take the next one.")
     return row

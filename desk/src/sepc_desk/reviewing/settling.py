@@ -11,7 +11,17 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sepc_desk.chain import append_to_locked, lock_chain
 from sepc_desk.entries import Entry, EntryKind, entry
 from sepc_desk.reviewing.leasing import end_lost
-from sepc_desk.reviewing.states import REFEREE, AnswerKind, CaseState, Evidence, Purpose, ReadingState
+from sepc_desk.reviewing.states import (
+    REFEREE,
+    CaseState,
+    Evidence,
+    Move,
+    Purpose,
+    ReadingState,
+    lock_cases,
+    move_cases,
+    move_readings,
+)
 from sepc_desk.reviewing.transactions import now, only_one, seconds, writing
 from sepc_desk.schema import answers, cases, readings
 
@@ -36,16 +46,20 @@ def settle(engine: Engine, undo_seconds: float, at: int | None = None) -> int:
         # Before any row is locked, as an erasure does it, so that the two never wait for each other.
         lock_chain(connection)
         n_lost = end_lost(connection, moment)
-        due = _due(connection, moment, undo_seconds, MOST_AT_ONCE, lock=True)
-        _write(connection, [own for own in due if own.purpose != Purpose.PLANTED])
-        _finish(connection, due, moment)
-        for own_case in dict.fromkeys(own.case_id for own in due):
+        # Those who move one of these cases meanwhile are waited for.
+        waiting = [own.case_id for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE)]
+        locked = set(lock_cases(connection, cases.c.id.in_(waiting)))
+        due = [own for own in _due(connection, moment, undo_seconds, MOST_AT_ONCE) if own.case_id in locked]
+        final = _finish(connection, due, moment)
+        if said := [_entry(own) for own in final if own.purpose != Purpose.PLANTED]:
+            append_to_locked(connection, said)
+        for own_case in dict.fromkeys(own.case_id for own in final):
             _settle_case(connection, own_case, moment)
     return n_lost + len(due)
 
 
-def _due(connection: Connection, at: int, undo_seconds: float, most: int, *, lock: bool = False) -> Sequence[Row[Any]]:
-    """Answers that nobody can undo any more; with `lock`, an undo that has begun is waited for."""
+def _due(connection: Connection, at: int, undo_seconds: float, most: int) -> Sequence[Row[Any]]:
+    """Answers that nobody can undo any more."""
     columns = (*answers.c, cases.c.model, cases.c.digest, cases.c.purpose)
     due = (
         answers.c.undone_at.is_(None),
@@ -53,14 +67,7 @@ def _due(connection: Connection, at: int, undo_seconds: float, most: int, *, loc
         answers.c.given_at <= at - seconds(undo_seconds),
     )
     found = select(*columns).join(cases, cases.c.id == answers.c.case_id).where(*due)
-    found = found.order_by(answers.c.given_at).limit(most)
-    return connection.execute(found.with_for_update(of=answers) if lock else found).all()
-
-
-def _write(connection: Connection, due: Sequence[Row[Any]]) -> None:
-    """Append answers to the chain, in the transaction that makes them final."""
-    if due:
-        append_to_locked(connection, [_entry(own) for own in due])
+    return connection.execute(found.order_by(answers.c.given_at).limit(most)).all()
 
 
 def _entry(own: Row[Any]) -> Entry:
@@ -73,19 +80,27 @@ def _entry(own: Row[Any]) -> Entry:
         label=own.label,
         cause="blind" if own.was_blind else "label shown",
         about=own.case_id,
-        request_key=hashlib.sha256(f"answer\n{own.id}".encode()).digest(),
+        request_key=request_of(own.id),
         request_row=0,
     )
 
 
-def _finish(connection: Connection, due: Sequence[Row[Any]], at: int) -> None:
-    """Mark answers as final; a comment is in the log now, where an erasure finds it."""
-    if due:
-        connection.execute(
-            update(answers).where(answers.c.id.in_([own.id for own in due])).values(final_at=at, comment=None)
-        )
-        theirs = readings.c.id.in_([own.reading for own in due])
-        connection.execute(update(readings).where(theirs).values(state=ReadingState.FINAL))
+def request_of(answer: str) -> bytes:
+    """What ties an answer to its entry of the log, which is written once."""
+    return hashlib.sha256(f"answer\n{answer}".encode()).digest()
+
+
+def _finish(connection: Connection, due: Sequence[Row[Any]], at: int) -> list[Row[Any]]:
+    """Mark answers as final, and return them; those to a case that is no longer under review do not count."""
+    if not due:
+        return []
+    moved = {own.id for own in move_readings(connection, Move.FINISH, readings.c.id.in_([own.reading for own in due]))}
+    final = [own for own in due if own.reading in moved]
+    # A comment is in the log now, where an erasure finds it.
+    for some, stamp in ((final, "final_at"), ([own for own in due if own.reading not in moved], "undone_at")):
+        ids = answers.c.id.in_([own.id for own in some])
+        connection.execute(update(answers).where(ids).values({stamp: at, "comment": None}))
+    return final
 
 
 def _settle_case(connection: Connection, case_id: str, at: int) -> None:
@@ -97,38 +112,24 @@ def _settle_case(connection: Connection, case_id: str, at: int) -> None:
         .where(answers.c.case_id == case_id, answers.c.final_at.is_not(None), answers.c.undone_at.is_(None))
         .order_by(readings.c.turn)
     ).all()
-    if own.state == CaseState.DISPUTED:
-        _set(connection, case_id, {"state": CaseState.SETTLED, "label": given[-1].label}, own)
-    elif own.state == CaseState.OPEN and len(given) == own.n_readers:
-        agreed = len({(one.kind, one.label) for one in given}) == 1
-        proof = _evidence(given, agreed)
-        if agreed:
-            _set(connection, case_id, {"state": CaseState.SETTLED, "label": given[0].label}, own, proof)
-        else:
-            _set(connection, case_id, {"state": CaseState.DISPUTED}, own, proof)
-            third = {"turn": REFEREE, "is_blind": False, "entered_at": at, "state": ReadingState.OPEN}
-            connection.execute(insert(readings).values(case_id=case_id, model=own.model, **third))
-
-
-def _evidence(given: Sequence[Any], agreed: bool) -> dict[str, Any]:
-    if not agreed:
-        return {"evidence": Evidence.DISAGREEMENT}
-    if not all(one.was_blind for one in given):
-        return {"evidence": Evidence.NOT_BLIND}
-    if given[0].kind == AnswerKind.CANNOT_SAY:
-        return {"evidence": Evidence.CANNOT_SAY}
-    return {"evidence": Evidence.ANSWER, "evidence_label": given[0].label}
-
-
-def _set(
-    connection: Connection, case_id: str, values: dict[str, Any], own: Row[Any], proof: dict[str, Any] | None = None
-) -> None:
-    """Write how a case stands. What a certificate counts is written once; of a row that was not drawn, its label."""
+    is_open = own.state == CaseState.OPEN
+    if own.state != CaseState.DISPUTED and not (is_open and len(given) == own.n_readers):
+        return
+    disagree = is_open and len({(one.kind, one.label) for one in given}) > 1
+    values = {} if disagree else {"label": given[-1].label}
     if own.review is not None and own.evidence is None:
-        if own.purpose == Purpose.DRAWN:
-            values |= proof or {}
-        elif values["state"] == CaseState.SETTLED:
-            is_label = values["label"] is not None
-            values |= {"evidence": Evidence.ANSWER if is_label else Evidence.CANNOT_SAY}
-            values |= {"evidence_label": values["label"]}
-    connection.execute(update(cases).where(cases.c.id == case_id).values(**values))
+        values |= _evidence(own, given, disagree)
+    move_cases(connection, Move.DISPUTE if disagree else Move.SETTLE, cases.c.id == case_id, **values)
+    if disagree:
+        third = {"turn": REFEREE, "is_blind": False, "entered_at": at, "state": ReadingState.OPEN}
+        connection.execute(insert(readings).values(case_id=case_id, model=own.model, **third))
+
+
+def _evidence(own: Row[Any], given: Sequence[Any], disagree: bool) -> dict[str, Any]:
+    """What a certificate counts for a case, which is written once; for one that was not drawn, its label."""
+    if disagree:
+        return {"evidence": Evidence.DISAGREEMENT} if own.purpose == Purpose.DRAWN else {}
+    if own.purpose == Purpose.DRAWN and not all(one.was_blind for one in given):
+        return {"evidence": Evidence.NOT_BLIND}
+    label = given[-1].label
+    return {"evidence": Evidence.CANNOT_SAY if label is None else Evidence.ANSWER, "evidence_label": label}

@@ -1,8 +1,14 @@
-"""The words that the tables of reviews use."""
+"""The words that the tables of reviews use, and the moves that cases and their readings can make."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from sepc_desk.schema import cases, readings
 
 
 class Purpose(StrEnum):
@@ -62,3 +68,57 @@ class Evidence(StrEnum):
 
 # The readers of a case: the first, the second where two are asked for, and the one who settles a disagreement.
 FIRST, SECOND, REFEREE = 1, 2, 3
+
+
+class Move(StrEnum):
+    """What happens to a reading, or to its case."""
+
+    TAKE = "take"
+    LOSE = "lose"  # its time was over, or the reader gave it back
+    ANSWER = "answer"
+    UNDO = "undo"
+    FINISH = "finish"
+    WITHDRAW = "withdraw"
+    DISPUTE = "dispute"
+    SETTLE = "settle"
+    ERASE = "erase"
+
+
+# The states in which a reading or a case can move, and the state after that. There are no other moves.
+OF_READINGS: Mapping[Move, tuple[Sequence[ReadingState], ReadingState]] = {
+    Move.TAKE: ([ReadingState.OPEN], ReadingState.TAKEN),
+    Move.LOSE: ([ReadingState.TAKEN], ReadingState.OPEN),
+    Move.ANSWER: ([ReadingState.TAKEN], ReadingState.ANSWERED),
+    Move.UNDO: ([ReadingState.ANSWERED], ReadingState.TAKEN),
+    Move.FINISH: ([ReadingState.ANSWERED], ReadingState.FINAL),
+    Move.WITHDRAW: ([ReadingState.OPEN, ReadingState.TAKEN, ReadingState.ANSWERED], ReadingState.WITHDRAWN),
+}
+OF_CASES: Mapping[Move, tuple[Sequence[CaseState], CaseState]] = {
+    Move.DISPUTE: ([CaseState.OPEN], CaseState.DISPUTED),
+    Move.SETTLE: ([CaseState.OPEN, CaseState.DISPUTED], CaseState.SETTLED),
+    Move.ERASE: ([CaseState.OPEN, CaseState.DISPUTED], CaseState.ERASED),
+}
+# In these states of a case its readings move; in all others they can only be withdrawn.
+UNDER_REVIEW = (CaseState.OPEN, CaseState.DISPUTED)
+
+
+def lock_cases(connection: Connection, *which: Any) -> list[str]:
+    """Keep everyone else from moving these cases and their readings until the transaction ends; returns their ids."""
+    found = select(cases.c.id).where(*which).order_by(cases.c.id)
+    return list(connection.execute(found.with_for_update()).scalars())
+
+
+def move_readings(connection: Connection, what: Move, *which: Any, **values: Any) -> Sequence[Row[Any]]:
+    """Move the readings that these conditions choose, as far as they can make this move; returns those that did."""
+    before, after = OF_READINGS[what]
+    moved = update(readings).where(readings.c.state.in_(before), *which).values(state=after, **values)
+    if what is not Move.WITHDRAW:
+        under_review = select(cases.c.id).where(cases.c.state.in_(UNDER_REVIEW))
+        moved = moved.where(readings.c.case_id.in_(under_review))
+    return connection.execute(moved.returning(*readings.c)).all()
+
+
+def move_cases(connection: Connection, what: Move, *which: Any, **values: Any) -> None:
+    """Move the cases that these conditions choose, as far as they can make this move."""
+    before, after = OF_CASES[what]
+    connection.execute(update(cases).where(cases.c.state.in_(before), *which).values(state=after, **values))

@@ -7,35 +7,21 @@ from random import Random
 from typing import Any
 
 from sqlalchemy import Engine, Row
-from sqlalchemy.exc import IntegrityError
 
 from sepc_desk.models import Model
 from sepc_desk.reviewing.leasing import Reader, held, take
 from sepc_desk.reviewing.planting import give_planted
-from sepc_desk.reviewing.transactions import now, writing
+from sepc_desk.reviewing.transactions import now, wait_for_others, writing
 from sepc_desk.settings import Settings
-
-# Two requests of one reader at once may both reach for the readings of one case; the index lets one of them through.
-TRIES = 5
 
 
 def next_reading(
     engine: Engine, reader: Reader, model: Model, settings: Settings, at: int | None = None, rng: Random | None = None
 ) -> Row[Any] | None:
     """A reading that the reader holds after this; None if no case waits for them."""
-    draws = secrets.SystemRandom() if rng is None else rng
-    for _ in range(TRIES):
-        try:
-            return _next(engine, reader, model, settings, at, draws)
-        except IntegrityError:
-            continue
-    return None
-
-
-def _next(
-    engine: Engine, reader: Reader, model: Model, settings: Settings, at: int | None, rng: Random
-) -> Row[Any] | None:
+    rng = secrets.SystemRandom() if rng is None else rng
     with writing(engine) as connection:
+        wait_for_others(connection, f"{reader.caller} takes {model.name}")
         moment = now(connection) if at is None else at
         own = held(connection, reader, model.name, moment)
         if own is None and rng.random() < settings.planted_share:

@@ -41,6 +41,12 @@ def only_one(connection: Connection, lock: int) -> bool:
     return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": lock}).scalar_one())
 
 
+def wait_for_others(connection: Connection, what: str) -> None:
+    """Let only one transaction do this at a time, among all processes. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:what, 0))"), {"what": what})
+
+
 @contextmanager
 def alone(engine: Engine, lock: int) -> Iterator[Connection | None]:
     """A transaction that reads, for one process at a time; None if another has it.

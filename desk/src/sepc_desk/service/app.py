@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -19,7 +18,7 @@ from sepc_desk.service import cases, decide, inference, operations
 from sepc_desk.service.desk import Desk, answer, desk_of
 from sepc_desk.service.logs import log_as_json
 from sepc_desk.service.middleware import EveryRequest
-from sepc_desk.service.refusals import RESPONSES, response_to
+from sepc_desk.service.refusals import EXPECTED, response_to
 from sepc_desk.service.shortcut import Shortcut
 from sepc_desk.settings import Settings, load_settings
 
@@ -59,7 +58,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         )
     app.add_middleware(Shortcut)
     app.add_middleware(EveryRequest)
-    for kind in RESPONSES:
+    for kind in EXPECTED:
         app.add_exception_handler(kind, _respond)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     return app
@@ -75,11 +74,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _openapi(request: Request) -> Response:
     """The OpenAPI document, for those with a key."""
     await desk_of(request).gate.identify(request)
-    return answer(document_of(request.app))
-
-
-def document_of(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of an application."""
+    app = request.app
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     for route in (route for part in PARTS for route in part.router.routes):
         # FastAPI drops nulls, which are missing values in examples of rows.
@@ -90,10 +85,10 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}
     }
     document["security"] = [{"key": []}]
-    return document
+    return answer(document)
 
 
 async def _respond(request: Request, error: Exception) -> Response:
-    response = response_to(error)
+    response = response_to(request.scope, error)
     assert response is not None, "only these errors are passed here"
     return response

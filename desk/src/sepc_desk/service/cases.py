@@ -11,21 +11,22 @@ from sqlalchemy import Engine, select
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Identity, Thing, may, require
 from sepc_desk.chain import head_of
 from sepc_desk.entries import EntryKind, entry
-from sepc_desk.erasing import erase
+from sepc_desk.erasing import Erased, erase, erase_older
 from sepc_desk.errors import RequestError
 from sepc_desk.reading import day_bounds, entry_by_id, shown
 from sepc_desk.reviewing.seeing import may_be_read
 from sepc_desk.schema import entries
-from sepc_desk.service.desk import Desk, answer, desk_of
-from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT
+from sepc_desk.service.desk import Desk, answer, identified
+from sepc_desk.service.documents import CASE_DOCUMENT, ERASE_DOCUMENT, HEAD_DOCUMENT, LIST_DOCUMENT, RETENTION_DOCUMENT
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import ERASE, LIST_CASES, SEE_CASES, Identity
 
 router = APIRouter()
 
 MOST_LISTED = 1_000
+MOST_DAYS = 99_999
 LONGEST_ID = 64
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 
@@ -33,8 +34,7 @@ FIRST_YEAR, LAST_YEAR = 1970, 9000
 @router.get("/decisions/{case}", openapi_extra=CASE_DOCUMENT)
 async def one_case(request: Request, case: str) -> Response:
     """A logged decision with all that is stored of it; programs see only their own."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     found = await _permitted(desk, identity, case)
     await _note(desk, identity, found["model"], case)
     return answer(found)
@@ -43,68 +43,71 @@ async def one_case(request: Request, case: str) -> Response:
 @router.get("/decisions", openapi_extra=LIST_DOCUMENT)
 async def some_cases(request: Request) -> Response:
     """The decisions of a model on a day, without private data; for owners and auditors."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     model = request.query_params.get("model", "")
-    identity.require(LIST_CASES, model)
+    require(identity, Action.LIST_DECISIONS, Thing(model))
     desk.model(model)  # before anything is logged under a name that does not exist
     day = _day(request.query_params.get("day", ""))
     after = _whole(request.query_params.get("after", "0"), "after")
     limit = min(_whole(request.query_params.get("limit", "100"), "limit"), MOST_LISTED)
-    listed = await _in_thread(_listed, desk.engine, model, day, after, limit)
+    listed = await asyncio.to_thread(_listed, desk.engine, model, day, after, limit)
     await _note(desk, identity, model, f"day:{day.isoformat()}")
     return answer({"decisions": listed, "next": listed[-1]["receipt"]["place"] if len(listed) == limit > 0 else None})
 
 
 @router.delete("/decisions/{case}", openapi_extra=ERASE_DOCUMENT)
 async def erase_case(request: Request, case: str) -> Response:
-    """Erase the private data of a case; label, acceptance and cause stay, and the chain stays intact."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    """Erase the private data of a case, once a second person asks for it; label, acceptance and cause stay."""
+    desk, identity = await identified(request)
     found = await _permitted(desk, identity, case)
-    identity.require(ERASE, found["model"])
-    erased = await _in_thread(erase, desk.engine, case, identity.caller)
+    require(identity, Action.ERASE, Thing(found["model"]))
+    return _told(await asyncio.to_thread(erase, desk.engine, case, identity.caller))
+
+
+@router.delete("/decisions", openapi_extra=RETENTION_DOCUMENT)
+async def erase_old_cases(request: Request) -> Response:
+    """Erase the private data of a model's cases that are older than some days, once two people have asked for it."""
+    desk, identity = await identified(request)
+    model = request.query_params.get("model", "")
+    require(identity, Action.ERASE, Thing(model))
+    desk.model(model)
+    days = _whole(request.query_params.get("days", ""), "days")
+    if days > MOST_DAYS:
+        raise RequestError(422, "bad_days", f"days must be at most {MOST_DAYS:,}.")
+    return _told(await asyncio.to_thread(erase_older, desk.engine, days, identity.caller, model))
+
+
+def _told(erased: Erased) -> Response:
     receipt = erased.receipt
-    content = {"erased": erased.n_entries}
+    content = {"erased": erased.n_entries, "waits_for_another_person": erased.is_waiting}
     told = {} if receipt is None else {"receipt": {"place": receipt.place, "hash": receipt.hash.hex()}}
-    return answer(content | told)
+    return answer(content | told, 202 if erased.is_waiting else 200)
 
 
 @router.get("/head", openapi_extra=HEAD_DOCUMENT)
 async def head(request: Request) -> Response:
     """The last place of the chain and its hash, to be kept elsewhere."""
-    desk = desk_of(request)
-    await desk.gate.identify(request)
-    place, own_hash = await _in_thread(_head, desk.engine)
+    desk, _ = await identified(request)
+    place, own_hash = await asyncio.to_thread(_head, desk.engine)
     return answer({"place": place, "hash": own_hash.hex()})
 
 
 async def _permitted(desk: Desk, identity: Identity, case: str) -> dict[str, Any]:
     """A case, if the caller may see it; otherwise it does not exist for the caller."""
-    found: dict[str, Any] | None = None
-    if len(case) <= LONGEST_ID and case.isalnum():
-        found = await _in_thread(_case, desk.engine, case)
-    is_open = found is not None and identity.may(SEE_CASES, found["model"])
-    if is_open and found is not None and identity.holds_only("program", found["model"]):
-        is_open = found["caller"] == identity.caller
-    if is_open and found is not None and identity.holds_only("reviewer", found["model"]):
-        is_open = await _in_thread(_may_be_read, desk.engine, case)
-    if not is_open or found is None:
+    found = await asyncio.to_thread(_case, desk.engine, case) if len(case) <= LONGEST_ID and case.isalnum() else None
+    if found is None or not may(identity, Action.SEE_DECISION, found[1]):
         raise RequestError(404, "no_such_decision", "There is no such decision, or you may not see it.")
-    return found
+    content: dict[str, Any] = found[0]
+    return content
 
 
-def _case(engine: Engine, case: str) -> dict[str, Any] | None:
+def _case(engine: Engine, case: str) -> tuple[dict[str, Any], Thing] | None:
     with engine.connect() as connection:
         found = entry_by_id(connection, case)
-    is_case = found is not None and found.kind in (EntryKind.DECISION, EntryKind.RECOURSE)
-    return shown(found) if is_case and found is not None else None
-
-
-def _may_be_read(engine: Engine, case: str) -> bool:
-    """Whether a reviewer may read a case; one whose label is hidden from reviewers stays so."""
-    with engine.connect() as connection:
-        return may_be_read(connection, case)
+        if found is None or found.kind not in (EntryKind.DECISION, EntryKind.RECOURSE):
+            return None
+        is_hidden = not may_be_read(connection, case)
+        return shown(found), Thing(found.model, by=frozenset({found.caller}), is_hidden=is_hidden)
 
 
 def _listed(engine: Engine, model: str, day: date, after: int, limit: int) -> list[dict[str, Any]]:
@@ -125,10 +128,6 @@ async def _note(desk: Desk, identity: Identity, model: str, about: str) -> None:
     """Log who sees what, before it is shown."""
     made = entry(EntryKind.ACCESS, identity.caller, model=model, about=about)
     await desk.grouper.do([Work(identity.caller, ready=[made])], desk.settings.answer_seconds)
-
-
-async def _in_thread(function: Any, *arguments: Any) -> Any:
-    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
 def _day(text: str) -> date:

@@ -26,7 +26,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._n_bytes = 0
+        self._n_bytes = self._n_head = 0
         self._n_begun = 0
         self._has_moved_on = False
         self._is_in_message = False
@@ -62,14 +62,28 @@ class LimitedConnection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request is here."""
         self._has_moved_on = self._is_in_message = self._is_in_head = True
+        self._n_head = 0
         self._n_begun += 1
         self._start_timer()
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """A part of the address is here."""
+        self._n_head += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header is here."""
+        self._n_head += len(name) + len(value) + len(": \r\n")
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """The headers are here."""
+        """The headers are here; those that are too long end the connection, even if they came at once."""
         self._has_moved_on, self._is_in_head = True, False
         self._stop_timer()
+        if self._n_head > MOST_BYTES:
+            self._refuse(431)
+            raise OverflowError(self._n_head)  # so that nothing is made of the request
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -88,6 +102,11 @@ class LimitedConnection(HttpToolsProtocol):
         super().on_response_complete()
         if self._is_in_message and self.cycle.response_complete:
             self._start_timer()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that this is not HTTP, unless the connection is closed for another reason."""
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
 
     def _refuse(self, status: int, headers: bytes = b"") -> None:
         if not self.transport.is_closing():

@@ -11,15 +11,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sepc_desk.authority import Action, Identity, Thing, require
 from sepc_desk.deciding import decide_rows
 from sepc_desk.entries import EntryKind, entry, request_key
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.rows import Row, frame_of, ignored_columns, plain, typed_row
-from sepc_desk.service.desk import Desk, answer, desk_of, object_body
+from sepc_desk.rows import Row, ignored_columns, plain, typed_row
+from sepc_desk.service.desk import Desk, answer, identified, object_body
 from sepc_desk.service.documents import DECIDE_DOCUMENT, EXPLAIN_DOCUMENT, RECOURSE_DOCUMENT
 from sepc_desk.service.grouping import Work
-from sepc_desk.service.identity import DECIDE, Identity
 from sepc_desk.service.repeats import Answer
 
 router = APIRouter()
@@ -33,30 +33,21 @@ LIMITS = ("fixed", "bounds", "direction", "min_trust", "n_answers")
 @router.post("/decide", openapi_extra=DECIDE_DOCUMENT)
 async def decide(request: Request) -> Response:
     """Decide on rows with the live version of a model, and log every decision before it is answered."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
-    body = await object_body(request)
-    return answer(await decided(desk, identity, request, body, explain=False))
+    return await _decided(request, explain=False)
 
 
 @router.post("/explain", openapi_extra=EXPLAIN_DOCUMENT)
 async def explain(request: Request) -> Response:
     """Decide as `/decide` does, and give the reason and the terms of each decision."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    return await _decided(request, explain=True)
+
+
+async def _decided(request: Request, *, explain: bool) -> Response:
+    desk, identity = await identified(request)
     body = await object_body(request)
-    return answer(await decided(desk, identity, request, body, explain=True))
-
-
-async def decided(
-    desk: Desk, identity: Identity, request: Request, body: dict[str, Any], *, explain: bool
-) -> dict[str, Any]:
-    """The answer to rows in a body."""
     _refuse_unknown(body, {"model", "rows"})
-    name = body.get("model")
-    model = permitted_model(desk, identity, name)
-    rows = typed_rows(desk, model, body.get("rows"), explain=explain)
-    answers = await decide_and_log(desk, identity, request, model, rows, explain=explain)
+    model = permitted_model(desk, identity, body.get("model"))
+    rows, answers = await decide_and_log(desk, identity, request, model, body.get("rows"), explain=explain)
     content = {
         "model": model.name,
         "version": model.digest,
@@ -64,49 +55,39 @@ async def decided(
         "decisions": [own.content for own in answers],
     }
     further = ignored_columns(model.columns, body["rows"], rows)
-    return content | {"ignored": further} if further else content
+    return answer(content | {"ignored": further} if further else content)
 
 
 def permitted_model(desk: Desk, identity: Identity, name: Any) -> Model:
     """The live model of this name, if the caller may use it; others do not learn whether it exists."""
     if not isinstance(name, str):
         raise RequestError(422, "no_model", 'Name the model that decides: {"model": ...}.')
-    identity.require(DECIDE, name)
+    require(identity, Action.DECIDE, Thing(name))
     return desk.model(name)
 
 
-def typed_rows(desk: Desk, model: Model, rows: Any, *, explain: bool) -> list[Row]:
-    """The rows of a request by the columns of the model."""
-    if not isinstance(rows, list) or not rows:
-        raise RequestError(422, "no_rows", 'Send at least one row: {"rows": [{"column": value, ...}, ...]}.')
-    most = desk.settings.max_explained_rows if explain else desk.settings.max_rows
-    if len(rows) > most:
-        raise RequestError(413, "too_many_rows", f"The request has {len(rows):,} rows; at most {most:,} are allowed.")
-    columns = model.columns
-    return [typed_row(columns, row, i) for i, row in enumerate(rows)]
-
-
 async def decide_and_log(
-    desk: Desk, identity: Identity, request: Request, model: Model, rows: list[Row], *, explain: bool
-) -> list[Answer]:
-    """Have rows decided and logged, in groups with the rows of other requests."""
-    key = _request_key(identity, request)
-    size = desk.settings.batch_rows
-    work = [
-        Work(identity.caller, model, rows[start : start + size], key, start, explain)
-        for start in range(0, len(rows), size)
-    ]
-    return await desk.grouper.do(work, desk.settings.answer_seconds)
-
-
-def _request_key(identity: Identity, request: Request) -> bytes | None:
-    given = request.headers.get("idempotency-key")
-    if given is None:
-        return None
-    if not KEY.fullmatch(given):
+    desk: Desk, identity: Identity, request: Request, model: Model, given: Any, *, explain: bool
+) -> tuple[list[Row], list[Answer]]:
+    """Have rows decided and logged, in groups with those of other requests; returns them by the model's columns."""
+    if not isinstance(given, list) or not given:
+        raise RequestError(422, "no_rows", 'Send at least one row: {"rows": [{"column": value, ...}, ...]}.')
+    settings = desk.settings
+    most = settings.max_explained_rows if explain else settings.max_rows
+    if len(given) > most:
+        raise RequestError(413, "too_many_rows", f"The request has {len(given):,} rows; at most {most:,} are allowed.")
+    rows = [typed_row(model.columns, row, i) for i, row in enumerate(given)]
+    key = request.headers.get("idempotency-key")
+    if key is not None and not KEY.fullmatch(key):
         message = "An Idempotency-Key has 8 to 200 characters from ! to ~, such as a UUID."
         raise RequestError(400, "bad_idempotency_key", message)
-    return request_key(identity.caller, given)
+    digest = None if key is None else request_key(identity.caller, key)
+    size = settings.batch_rows
+    work = [
+        Work(identity.caller, model, rows[start : start + size], digest, start, explain)
+        for start in range(0, len(rows), size)
+    ]
+    return rows, await desk.grouper.do(work, settings.answer_seconds)
 
 
 def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:
@@ -120,8 +101,7 @@ def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:
 @router.post("/recourse", openapi_extra=RECOURSE_DOCUMENT)
 async def recourse(request: Request) -> Response:
     """Find what would have to change in a row so that the model accepts a given label; the search is logged."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     body = await object_body(request)
     _refuse_unknown(body, {"model", "row", "to", *LIMITS})
     model = permitted_model(desk, identity, body.get("model"))
@@ -175,11 +155,9 @@ def _bound(column: str, limit: Any) -> Any:
 
 def search(model: Model, row: Row, to: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What would have to change in a row, as JSON has it."""
-    frame = frame_of(model.columns, [row])
-    given = frame if hasattr(model.estimator, "feature_names_in_") else frame.to_numpy()
     now = decide_rows(model, [row])[0]
     try:
-        found = sepc.recourse(model.estimator, given, to=to, **options)
+        found = sepc.recourse(model.estimator, model.table([row]), to=to, **options)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RequestError(422, "refused_by_model", str(error)) from error
     return {

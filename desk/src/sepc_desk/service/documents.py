@@ -6,6 +6,11 @@ from typing import Any
 
 Document = dict[str, Any]
 
+
+def _object(required: list[str], properties: Document, **more: Any) -> Document:
+    return {"type": "object", "required": required, "properties": properties, **more}
+
+
 LOAN = {"amount": 8120, "months": 15, "income": 1557, "home": "rent", "age": 48}
 CELL: Document = {"type": ["string", "number", "boolean", "null"]}
 ROW: Document = {
@@ -13,16 +18,14 @@ ROW: Document = {
     "additionalProperties": CELL,
     "description": "A value for each column; null if it is missing.",
 }
-RECEIPT: Document = {
-    "type": "object",
-    "description": "The place in the chain; `sepc-desk verify --receipt PLACE:HASH` checks the log against it.",
-    "required": ["place", "hash"],
-    "properties": {"place": {"type": "integer"}, "hash": {"type": "string"}},
-}
-DECISION: Document = {
-    "type": "object",
-    "required": ["id", "label", "accepted", "cause", "trust", "receipt"],
-    "properties": {
+RECEIPT: Document = _object(
+    ["place", "hash"],
+    {"place": {"type": "integer"}, "hash": {"type": "string"}},
+    description="The place in the chain; `sepc-desk verify --receipt PLACE:HASH` checks the log against it.",
+)
+DECISION: Document = _object(
+    ["id", "label", "accepted", "cause", "trust", "receipt"],
+    {
         "id": {"type": "string"},
         "label": {"description": "A label as in training."},
         "accepted": {"type": "boolean", "description": "Whether to use the label; if not, a person should decide."},
@@ -34,11 +37,10 @@ DECISION: Document = {
         "repeated": {"type": "boolean", "description": "True if the same request was answered before."},
         "receipt": RECEIPT,
     },
-}
-DECISIONS: Document = {
-    "type": "object",
-    "required": ["model", "version", "classes", "decisions"],
-    "properties": {
+)
+DECISIONS: Document = _object(
+    ["model", "version", "classes", "decisions"],
+    {
         "model": {"type": "string"},
         "version": {"type": "string", "description": "SHA-256 of the model file."},
         "classes": {"type": "array"},
@@ -49,23 +51,21 @@ DECISIONS: Document = {
             "description": "Columns of the rows that the model does not take, if there are any; at most 20.",
         },
     },
-}
-ERROR: Document = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
+)
+ERROR: Document = _object(
+    ["error"],
+    {
+        "error": _object(
+            ["code", "message"],
+            {
                 "code": {"type": "string"},
                 "message": {"type": "string"},
                 "column": {"type": "string"},
                 "row": {"type": "integer"},
             },
-        }
+        )
     },
-}
+)
 ERRORS = {
     400: "The body is not a JSON object, or a header is wrong",
     401: "No key, or a wrong one",
@@ -85,12 +85,11 @@ KEY_HEADER: Document = {
     "schema": {"type": "string", "minLength": 8, "maxLength": 200, "pattern": "^[!-~]+$"},
     "description": "A request that is sent again with the same key is not decided a second time.",
 }
-ROWS_BODY: Document = {
-    "type": "object",
-    "required": ["model", "rows"],
-    "additionalProperties": False,
-    "properties": {"model": {"type": "string"}, "rows": {"type": "array", "minItems": 1, "items": ROW}},
-}
+ROWS_BODY: Document = _object(
+    ["model", "rows"],
+    {"model": {"type": "string"}, "rows": {"type": "array", "minItems": 1, "items": ROW}},
+    additionalProperties=False,
+)
 
 
 def _responses(schema: Document) -> Document:
@@ -124,11 +123,9 @@ DECIDE_DOCUMENT = _post(
 )
 EXPLAIN_DOCUMENT = _post(ROWS_BODY, {"one row": {"model": "loans", "rows": [LOAN]}}, DECISIONS, KEY_HEADER)
 RECOURSE_DOCUMENT = _post(
-    {
-        "type": "object",
-        "required": ["model", "row", "to"],
-        "additionalProperties": False,
-        "properties": {
+    _object(
+        ["model", "row", "to"],
+        {
             "model": {"type": "string"},
             "row": ROW,
             "to": {"type": ["string", "number", "boolean"]},
@@ -138,32 +135,31 @@ RECOURSE_DOCUMENT = _post(
             "min_trust": {"type": "number", "minimum": 0, "maximum": 1},
             "n_answers": {"type": "integer", "minimum": 1, "maximum": 5},
         },
-    },
+        additionalProperties=False,
+    ),
     {"to be paid": {"model": "loans", "row": LOAN, "to": "paid", "fixed": ["age"], "direction": {"income": "up"}}},
     {"type": "object", "required": ["id", "reachable", "answers", "receipt"]},
 )
-TENSOR: Document = {
-    "type": "object",
-    "required": ["name", "shape", "datatype", "data"],
-    "properties": {
+TENSOR: Document = _object(
+    ["name", "shape", "datatype", "data"],
+    {
         "name": {"type": "string"},
         "shape": {"type": "array", "items": {"type": "integer"}},
         "datatype": {"type": "string"},
         "data": {"type": "array"},
         "parameters": {"type": "object"},
     },
-}
+)
 INFER_DOCUMENT = _post(
-    {
-        "type": "object",
-        "required": ["inputs"],
-        "properties": {
+    _object(
+        ["inputs"],
+        {
             "id": {"type": "string"},
             "parameters": {"type": "object"},
             "inputs": {"type": "array", "minItems": 1, "items": TENSOR},
             "outputs": {"type": "array"},
         },
-    },
+    ),
     {
         "one row in columns": {
             "id": "7",
@@ -183,20 +179,31 @@ INFER_DOCUMENT = _post(
             ],
         }
     },
-    {
-        "type": "object",
-        "required": ["model_name", "model_version", "outputs"],
-        "properties": {
+    _object(
+        ["model_name", "model_version", "outputs"],
+        {
             "model_name": {"type": "string"},
             "model_version": {"type": "string"},
             "id": {"type": "string"},
             "outputs": {"type": "array", "items": TENSOR},
         },
-    },
+    ),
     KEY_HEADER,
 )
+
+
+def _query(name: str, *, required: bool = False, **schema: Any) -> Document:
+    return {"name": name, "in": "query", "required": required, "schema": schema}
+
+
+_MODEL = _query("model", required=True, type="string")
 CASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["id", "kind", "at", "erased"]})}
-ERASE_DOCUMENT: Document = {"responses": _responses({"type": "object", "required": ["erased"]})}
+_ERASED: Document = {"type": "object", "required": ["erased", "waits_for_another_person"]}
+_WAITS = {"description": "Another person must ask for it, too", "content": {"application/json": {"schema": _ERASED}}}
+ERASE_DOCUMENT: Document = {"responses": _responses(_ERASED) | {"202": _WAITS}}
+RETENTION_DOCUMENT: Document = ERASE_DOCUMENT | {
+    "parameters": [_MODEL, _query("days", required=True, type="integer", minimum=0, maximum=99999)]
+}
 HEAD_DOCUMENT: Document = {"responses": _responses(RECEIPT)}
 PLAIN_DOCUMENT: Document = {"responses": _responses({"type": "object"})}
 # Answered without a key.
@@ -207,10 +214,10 @@ METRICS_DOCUMENT: Document = {
 }
 LIST_DOCUMENT: Document = {
     "parameters": [
-        {"name": "model", "in": "query", "required": True, "schema": {"type": "string"}},
-        {"name": "day", "in": "query", "required": True, "schema": {"type": "string", "format": "date"}},
-        {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0}},
-        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1000}},
+        _MODEL,
+        _query("day", required=True, type="string", format="date"),
+        _query("after", type="integer", minimum=0),
+        _query("limit", type="integer", minimum=0, maximum=1000),
     ],
     "responses": _responses({"type": "object", "required": ["decisions"]}),
 }

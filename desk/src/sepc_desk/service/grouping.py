@@ -22,7 +22,8 @@ from sepc_desk.errors import LogUnavailableError, RequestError
 from sepc_desk.models import Model
 from sepc_desk.rows import Row
 from sepc_desk.service.metrics import Metrics
-from sepc_desk.service.repeats import Answer, answers_of_log, new_answer
+from sepc_desk.service.repeats import Answer, answer_of, answers_of_log
+from sepc_desk.settings import Settings
 
 log = logging.getLogger("sepc_desk")
 
@@ -71,11 +72,10 @@ class Work:
 class Grouper:
     """Accepts work, and does it group by group."""
 
-    def __init__(
-        self, chain: Chain, metrics: Metrics, *, batch_rows: int, most_waiting: int, write_seconds: float
-    ) -> None:
-        self.chain, self.metrics = chain, metrics
-        self.batch_rows, self.most_waiting, self.write_seconds = batch_rows, most_waiting, write_seconds
+    def __init__(self, chain: Chain, metrics: Metrics, settings: Settings) -> None:
+        self.chain, self.metrics, self.settings = chain, metrics, settings
+        # When the log did not confirm the last group.
+        self.failed_at: float | None = None
         self._waiting: deque[Work] = deque()
         self._n_waiting = 0
         self._some = asyncio.Event()
@@ -98,7 +98,7 @@ class Grouper:
     async def do(self, work: Sequence[Work], seconds: float) -> list[Answer]:
         """Wait for work to be done; raises if too much is waiting, or if it takes too long."""
         size = sum(own.size for own in work)
-        if self._n_waiting + size > self.most_waiting and self._n_waiting > 0:
+        if self._n_waiting + size > self.settings.max_waiting_rows and self._n_waiting > 0:
             raise RequestError(429, "busy", "Too many rows are waiting; try again in a second.", retry_after=1)
         now, loop = time.monotonic(), asyncio.get_running_loop()
         for own in work:
@@ -149,7 +149,7 @@ class Grouper:
     async def _read_what_arrived(self, turns: int) -> None:
         """Let the event loop read requests that have arrived; with them, groups under load are twice as large."""
         n_quiet = 0
-        while n_quiet < turns and self._n_waiting < self.batch_rows:
+        while n_quiet < turns and self._n_waiting < self.settings.batch_rows:
             before = self._n_waiting
             await asyncio.sleep(0)
             n_quiet = n_quiet + 1 if self._n_waiting == before else 0
@@ -160,7 +160,7 @@ class Grouper:
         later: list[Work] = []
         seen: set[tuple[bytes, int]] = set()
         n = 0
-        while self._waiting and (n == 0 or n + self._waiting[0].size <= self.batch_rows):
+        while self._waiting and (n == 0 or n + self._waiting[0].size <= self.settings.batch_rows):
             own = self._waiting.popleft()
             if own.future.done():
                 self._n_waiting -= own.size
@@ -186,16 +186,18 @@ class Grouper:
             receipts = await self._write(written)
         except LogUnavailableError as error:
             log.warning("log unavailable", extra={"error": str(error)})
-            self.metrics.write_failed()
+            self.metrics.write_failures.inc()
+            self.failed_at = time.monotonic()
             _fail(able, _unavailable())
             return
+        self.failed_at = None
         self.metrics.wrote(len(written), time.perf_counter() - started, receipts[-1].place)
         await self._answer(able, written, receipts)
 
     async def _write(self, written: list[Entry]) -> list[Receipt]:
         """Write in a thread; a write that takes too long is ended, and may or may not have been committed."""
         running = asyncio.get_running_loop().run_in_executor(self._writer, self.chain.append, written)
-        done, _ = await asyncio.wait([running], timeout=self.write_seconds)
+        done, _ = await asyncio.wait([running], timeout=self.settings.write_seconds)
         if not done:
             self.chain.abort()
             done, _ = await asyncio.wait([running], timeout=GRACE)
@@ -247,31 +249,28 @@ def _decide(group: list[Work]) -> None:
         if own.model is not None and own.rows:
             together.setdefault((own.model.name, own.model.digest, own.explain), []).append(own)
     for some in together.values():
-        try:
-            _decide_together(some)
-        except Exception:  # noqa: BLE001 - one request's rows must not fail those of another
-            for own in some:
-                _decide_alone(own)
+        _decide_together(some)
 
 
 def _decide_together(some: list[Work]) -> None:
     model = some[0].model
     assert model is not None
-    decided = decide_rows(model, [row for own in some for row in own.rows], some[0].explain)
+    try:
+        decided = decide_rows(model, [row for own in some for row in own.rows], some[0].explain)
+    except Exception as error:  # noqa: BLE001 - a model may fail in any way on unexpected values
+        if len(some) > 1:  # one request's rows must not fail those of another
+            for own in some:
+                _decide_together([own])
+        elif isinstance(error, RequestError):
+            _fail(some, error)
+        else:
+            log.exception("model failed", extra={"error": type(error).__name__})
+            _fail(some, RequestError(422, "refused_by_model", "The model cannot decide on these values."))
+        return
     start = 0
     for own in some:
         own.decided = decided[start : start + len(own.rows)]
         start += len(own.rows)
-
-
-def _decide_alone(own: Work) -> None:
-    try:
-        _decide_together([own])
-    except RequestError as error:
-        _fail([own], error)
-    except Exception as error:  # noqa: BLE001 - a model may fail in any way on unexpected values
-        log.exception("model failed", extra={"error": type(error).__name__})
-        _fail([own], RequestError(422, "refused_by_model", "The model cannot decide on these values."))
 
 
 def _entries(own: Work) -> list[Entry]:
@@ -298,7 +297,7 @@ def _entries(own: Work) -> list[Entry]:
 
 def _answers(own: Work, mine: list[Entry], got: list[Receipt]) -> list[Answer]:
     decided: list[Any] = own.decided or [None] * len(mine)
-    return [new_answer(made, one, receipt) for made, one, receipt in zip(mine, decided, got, strict=True)]
+    return [answer_of(made.id, one, receipt) for made, one, receipt in zip(mine, decided, got, strict=True)]
 
 
 def _fail(group: list[Work], error: RequestError) -> None:

@@ -12,8 +12,8 @@ import sepc_desk
 from sepc_desk.columns import Column, Kind
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
-from sepc_desk.service.decide import decide_and_log, permitted_model, typed_rows
-from sepc_desk.service.desk import answer, desk_of, object_body
+from sepc_desk.service.decide import decide_and_log, permitted_model
+from sepc_desk.service.desk import NEEDED, answer, desk_of, identified, object_body
 from sepc_desk.service.documents import HEALTH_DOCUMENT, INFER_DOCUMENT, PLAIN_DOCUMENT
 
 router = APIRouter(prefix="/v2")
@@ -26,21 +26,15 @@ TYPE_OF_KIND = {Kind.NUMBER: "FP64", Kind.CATEGORY: "BYTES", Kind.DATE: "BYTES",
 @router.get("", openapi_extra=PLAIN_DOCUMENT)
 async def server(request: Request) -> Response:
     """Name and version of the server."""
-    await desk_of(request).gate.identify(request)
+    await identified(request)
     return answer({"name": "sepc-desk", "version": sepc_desk.__version__, "extensions": []})
-
-
-@router.get("/health/live", openapi_extra=HEALTH_DOCUMENT)
-async def live(request: Request) -> Response:
-    """Whether the process answers."""
-    return answer({"live": True})
 
 
 @router.get("/health/ready", openapi_extra=HEALTH_DOCUMENT)
 async def ready(request: Request) -> Response:
     """Whether models are loaded and the database answers."""
-    desk = desk_of(request)
-    is_ready = bool(desk.models) and await desk.database_answers()
+    found = await desk_of(request).health()
+    is_ready = all(found[name] == "ok" for name in NEEDED)
     return answer({"ready": is_ready}, 200 if is_ready else 503)
 
 
@@ -66,12 +60,11 @@ async def model_ready(request: Request, name: str, version: str | None = None) -
 @router.post("/models/{name}/versions/{version}/infer", openapi_extra=INFER_DOCUMENT)
 async def infer(request: Request, name: str, version: str | None = None) -> Response:
     """Decide on rows that are sent as columns, and log every decision before it is answered."""
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     model = _of_version(permitted_model(desk, identity, name), version)
     body = await object_body(request)
-    rows = typed_rows(desk, model, rows_of(model.columns, body.get("inputs")), explain=False)
-    answers = await decide_and_log(desk, identity, request, model, rows, explain=False)
+    given = rows_of(model.columns, body.get("inputs"))
+    _, answers = await decide_and_log(desk, identity, request, model, given, explain=False)
     content = {
         "model_name": model.name,
         "model_version": model.digest,
@@ -81,8 +74,7 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
 
 
 async def _model(request: Request, name: str, version: str | None) -> Model:
-    desk = desk_of(request)
-    identity = await desk.gate.identify(request)
+    desk, identity = await identified(request)
     return _of_version(permitted_model(desk, identity, name), version)
 
 
@@ -147,11 +139,9 @@ def _output_types(model: Model) -> dict[str, str]:
 
 def _outputs(model: Model, decisions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     given = [own | own["receipt"] for own in decisions]
-    return [
-        {"name": name, "shape": [len(given)], "datatype": kind, "data": [_cell(own[name], kind) for own in given]}
-        for name, kind in _output_types(model).items()
-    ]
-
-
-def _cell(value: Any, datatype: str) -> Any:
-    return str(value) if datatype == "BYTES" and value is not None else value
+    found = []
+    for name, kind in _output_types(model).items():
+        cells = [own[name] for own in given]
+        data = [None if cell is None else str(cell) for cell in cells] if kind == "BYTES" else cells
+        found.append({"name": name, "shape": [len(given)], "datatype": kind, "data": data})
+    return found

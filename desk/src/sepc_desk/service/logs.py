@@ -6,9 +6,11 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from traceback import walk_tb
 
 # What a line may contain besides time, level and event; anything else is dropped.
-KNOWN = ("route", "method", "status", "ms", "request", "error", "models", "person", "kind")
+KNOWN: tuple[str, ...] = ("route", "method", "status", "ms", "request", "error", "models", "person", "kind")
+KNOWN += ("task", "caller", "address", "rule")
 
 
 class JsonLines(logging.Formatter):
@@ -24,17 +26,9 @@ class JsonLines(logging.Formatter):
         line |= {name: getattr(record, name) for name in KNOWN if hasattr(record, name)}
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-            line["trace"] = _places(record.exc_info[2])
+            places = walk_tb(record.exc_info[2])
+            line["trace"] = [f"{frame.f_code.co_filename.rpartition('/')[2]}:{number}" for frame, number in places]
         return json.dumps(line, default=str)
-
-
-def _places(trace: object) -> list[str]:
-    places = []
-    while trace is not None:
-        code = trace.tb_frame.f_code  # type: ignore[attr-defined]
-        places.append(f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}")  # type: ignore[attr-defined]
-        trace = trace.tb_next  # type: ignore[attr-defined]
-    return places
 
 
 def log_as_json(level: str) -> None:

@@ -8,7 +8,7 @@ from collections import Counter as Counts
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -28,24 +28,17 @@ class Metrics:
     def __init__(self) -> None:
         _forget_dead_processes()
         self.registry = CollectorRegistry()
-        self._decisions = self._counter("decisions", "Decisions", "model", "label", "accepted", "cause")
-        self._requests = self._counter("requests", "Requests", "route", "status")
-        self._seconds = self._histogram("request_seconds", "Time to answer", SECONDS, "route")
-        self._write = self._histogram("write_seconds", "Time to write a group to the log", SECONDS)
-        self._group = self._histogram("group_entries", "Entries in a group", SIZES)
-        self._failed = self._counter("write_failures", "Groups that the log did not confirm")
-        self._waiting = self._gauge("waiting_rows", "Rows that wait to be decided", "livesum")
-        self._lag = self._gauge("log_lag_seconds", "Age of the oldest row that waits", "livemax")
-        self._head = self._gauge("chain_place", "The last place of the chain that was seen", "max")
-
-    def _counter(self, name: str, what: str, *labels: str) -> Counter:
-        return Counter(name, what, labels, namespace=NAMESPACE, registry=self.registry)
-
-    def _histogram(self, name: str, what: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(name, what, labels, namespace=NAMESPACE, registry=self.registry, buckets=buckets)
-
-    def _gauge(self, name: str, what: str, mode: Literal["livesum", "livemax", "max"]) -> Gauge:
-        return Gauge(name, what, namespace=NAMESPACE, registry=self.registry, multiprocess_mode=mode)
+        given: Any = {"namespace": NAMESPACE, "registry": self.registry}
+        self._decisions = Counter("decisions", "Decisions", ["model", "label", "accepted", "cause"], **given)
+        self._requests = Counter("requests", "Requests", ["route", "status"], **given)
+        self._seconds = Histogram("request_seconds", "Time to answer", ["route"], buckets=SECONDS, **given)
+        self._write = Histogram("write_seconds", "Time to write a group to the log", buckets=SECONDS, **given)
+        self._group = Histogram("group_entries", "Entries in a group", buckets=SIZES, **given)
+        self.write_failures = Counter("write_failures", "Groups that the log did not confirm", **given)
+        self._waiting = Gauge("waiting_rows", "Rows that wait to be decided", multiprocess_mode="livesum", **given)
+        self._lag = Gauge("log_lag_seconds", "Age of the oldest row that waits", multiprocess_mode="livemax", **given)
+        self._head = Gauge("chain_place", "The last place of the chain that was seen", multiprocess_mode="max", **given)
+        self.task_failures = Counter("task_failures", "Failures of background tasks", ["task"], **given)
 
     def decided(self, model: Model | None, decided: Sequence[Decided]) -> None:
         """Count decisions."""
@@ -65,10 +58,6 @@ class Metrics:
         self._write.observe(seconds)
         self._group.observe(n)
         self._head.set(place)
-
-    def write_failed(self) -> None:
-        """Count a group that the log did not confirm."""
-        self._failed.inc()
 
     def waiting(self, n: int, oldest: float | None) -> None:
         """Note how many rows wait, and since when."""

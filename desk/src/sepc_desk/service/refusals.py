@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
-from sepc_desk.errors import RequestError
+from sepc_desk.errors import LogChangedError, RequestError
 from sepc_desk.service.desk import answer
 
 CODES = {404: "no_such_path", 405: "no_such_method"}
 
 
-def _refused(error: Any) -> Response:
+def refused(scope: Scope, error: RequestError) -> Response:
+    """The response to a request that is refused; the line about the request names the rule."""
+    scope["rule"] = error.code
     told = {"code": error.code, "message": str(error), "column": error.column, "row": error.row}
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 401:
@@ -24,26 +24,24 @@ def _refused(error: Any) -> Response:
     return answer(content, error.status, headers)
 
 
-def _no_route(error: Any) -> Response:
-    code = CODES.get(error.status_code, "refused")
-    headers = dict(error.headers or {})
-    return answer({"error": {"code": code, "message": str(error.detail)}}, error.status_code, headers)
+def of_database(error: SQLAlchemyError) -> RequestError:
+    """What to tell about an error of the database: that it does not take a value, or that it does not answer."""
+    if isinstance(error, DataError):
+        return RequestError(422, "unreadable", "A text of this request has characters that cannot be stored.")
+    return RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1)
 
 
-def _no_database(error: Any) -> Response:
-    return _refused(RequestError(503, "log_unavailable", "The database does not respond; try again.", retry_after=1))
+EXPECTED = (RequestError, HTTPException, SQLAlchemyError, LogChangedError)
 
 
-RESPONSES: dict[type[Exception], Callable[[Any], Response]] = {
-    RequestError: _refused,
-    HTTPException: _no_route,
-    SQLAlchemyError: _no_database,
-}
-
-
-def response_to(error: Exception) -> Response | None:
+def response_to(scope: Scope, error: Exception) -> Response | None:
     """What a caller is told about an error; None if it is none of those expected."""
-    for kind, respond in RESPONSES.items():
-        if isinstance(error, kind):
-            return respond(error)
-    return None
+    if isinstance(error, HTTPException):
+        scope["rule"] = code = CODES.get(error.status_code, "refused")
+        content = {"error": {"code": code, "message": str(error.detail)}}
+        return answer(content, error.status_code, dict(error.headers or {}))
+    if isinstance(error, SQLAlchemyError):
+        error = of_database(error)
+    elif isinstance(error, LogChangedError):
+        error = RequestError(503, "log_changed", f"{error} Nothing is changed before it is verified.")
+    return refused(scope, error) if isinstance(error, RequestError) else None

@@ -10,7 +10,6 @@ from sqlalchemy import Engine, select
 
 from sepc_desk.chain import Receipt
 from sepc_desk.deciding import Decided
-from sepc_desk.entries import Entry
 from sepc_desk.errors import RequestError
 from sepc_desk.models import Model
 from sepc_desk.rows import Row
@@ -36,7 +35,10 @@ class Answer:
 
     def repeated(self, row: Row, model: Model | None) -> Answer:
         """The same answer for a repeated request; raises if this is another request with the same key."""
-        is_other = self.row is not None and orjson.dumps(self.row) != orjson.dumps(row)
+        if self.row is None:
+            message = "The values sent with this Idempotency-Key were erased. Use a new key for a new request."
+            raise RequestError(410, "erased", message)
+        is_other = orjson.dumps(self.row) != orjson.dumps(row)
         if is_other or (model is not None and self.model != model.name):
             raise RequestError(
                 422,
@@ -47,9 +49,9 @@ class Answer:
         return replace(self, content=self.content | {"repeated": True})
 
 
-def new_answer(made: Entry, decided: Decided | None, receipt: Receipt) -> Answer:
-    """The answer to a row that was decided just now, or to an entry without a decision."""
-    content: dict[str, Any] = {"id": made.id}
+def answer_of(own_id: str, decided: Decided | None, receipt: Receipt) -> Answer:
+    """The answer to a row that was decided, or to an entry without a decision."""
+    content: dict[str, Any] = {"id": own_id}
     if decided is not None:
         content |= {
             "label": decided.label,
@@ -64,21 +66,15 @@ def new_answer(made: Entry, decided: Decided | None, receipt: Receipt) -> Answer
 
 
 def answers_of_log(engine: Engine, places: list[int]) -> dict[int, Answer]:
-    """The answers that were given before, by the places of their entries."""
+    """The answers that were given before, by the places of their entries; without content where it was erased."""
     with engine.connect() as connection:
         found = connection.execute(select(entries).where(entries.c.place.in_(places))).all()
-    answers = {}
+    answers = {own.place: Answer({}, None, own.model) for own in found}
     for own in found:
-        private = {} if own.private is None else orjson.loads(own.private)
-        content = {
-            "id": own.id,
-            "label": None if own.label is None else orjson.loads(own.label),
-            "accepted": own.accepted,
-            "cause": own.cause,
-            "trust": private.get("trust"),
-            "probabilities": private.get("probabilities"),
-        }
-        content |= {name: private[name] for name in ("reason", "terms") if name in private}
-        content["receipt"] = {"place": own.place, "hash": bytes(own.hash).hex()}
-        answers[own.place] = Answer(content, private.get("row"), own.model)
+        if own.private is not None:
+            private = orjson.loads(own.private)
+            row = private.pop("row")
+            decided = Decided(orjson.loads(own.label), own.accepted, own.cause, **private)
+            content = answer_of(own.id, decided, Receipt(own.place, bytes(own.hash))).content
+            answers[own.place] = Answer(content, row, own.model)
     return answers

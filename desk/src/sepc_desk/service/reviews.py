@@ -36,10 +36,6 @@ class Reviews:
         self.pool = ThreadPoolExecutor(2, "review")
         self._recent: dict[tuple[str, str], tuple[float, Recent]] = {}
 
-    def stop(self) -> None:
-        """End."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
-
     async def do(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Run a function that waits for the database in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, function, *arguments)

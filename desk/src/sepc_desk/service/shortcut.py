@@ -21,20 +21,16 @@ class Shortcut:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Decide, or pass the request on."""
-        if not _is_for_here(scope):
+        is_path = scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST"
+        if not (is_path and any(name in KEYS for name, _ in scope["headers"])):
             await self.app(scope, receive, send)
             return
         scope["route"] = self.route
         try:
             response = await decide(Request(scope, receive, send))
         except Exception as error:
-            known = response_to(error)
+            known = response_to(scope, error)
             if known is None:
                 raise
             response = known
         await response(scope, receive, send)
-
-
-def _is_for_here(scope: Scope) -> bool:
-    is_path = scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST"
-    return is_path and any(name in KEYS for name, _ in scope["headers"])
