@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+import warnings
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -15,9 +17,23 @@ from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, Trust
 from sepc.lifecycle import repair
 
 Split = tuple[Any, Any, Any, Any]
+Made = TypeVar("Made", bound=Callable[..., Any])
 
 
-@cache
+def made_once(make: Made) -> Made:
+    """Make something for all scenarios, without warnings: these would belong to whichever scenario comes first."""
+
+    @cache
+    @wraps(make)
+    def quietly(*arguments: Any, **parameters: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(*arguments, **parameters)
+
+    return cast("Made", quietly)
+
+
+@made_once
 def rows_of(name: str, n_rows: int | None = None) -> Split:
     """Training and other rows of a data set, every third row aside: X, y, other X, other y."""
     data = datasets.load(name)
@@ -27,7 +43,7 @@ def rows_of(name: str, n_rows: int | None = None) -> Split:
     return X[~aside].reset_index(drop=True), y[~aside], X[aside].reset_index(drop=True), y[aside]
 
 
-@cache
+@made_once
 def loans(n_rows: int = 1200) -> Split:
     """Numbers with gaps, categories, dates and a text id; who defaults depends on all but the id."""
     rng = np.random.default_rng(1)
@@ -52,7 +68,7 @@ def loans(n_rows: int = 1200) -> Split:
     return X[:n], y[:n], X[n:].reset_index(drop=True), y[n:]
 
 
-@cache
+@made_once
 def cube(n_rows: int = 3000) -> tuple[Any, Any]:
     """Two classes in a cube with a noisy border."""
     rng = np.random.default_rng(0)
@@ -65,56 +81,56 @@ def changed(X: Any, y: Any) -> Any:
     return np.where(np.abs(X[["depth", "width"]].to_numpy() - 0.5).max(axis=1) < 0.3, "bad", y)
 
 
-@cache
+@made_once
 def cube_model() -> Any:
     X, y = cube()
     return SEPClassifier(out_of_fold=True).fit(X[:1000], y[:1000])
 
 
-@cache
+@made_once
 def repaired_cube() -> Any:
     X, y = cube()
     return repair(cube_model(), X[1000:2500], changed(X, y)[1000:2500], cv=2)
 
 
-@cache
+@made_once
 def loan_model() -> Any:
     X, y, _, _ = loans()
     return SEPClassifier(out_of_fold=True).fit(X, y)
 
 
-@cache
+@made_once
 def model_of(name: str, **parameters: Any) -> Any:
     X, y, _, _ = rows_of(name, 1500)
     return SEPClassifier(**parameters).fit(X, y)
 
 
-@cache
+@made_once
 def selective_loans() -> Any:
     X, y, _, _ = loans()
     return SelectiveClassifier(SEPClassifier(), max_risk=0.1, random_state=0).fit(X, y)
 
 
-@cache
+@made_once
 def frozen_cube() -> Any:
     X, y = cube()
     return SelectiveClassifier(FrozenEstimator(cube_model()), max_risk=0.05).fit(X[1000:2000], y[1000:2000])
 
 
-@cache
+@made_once
 def trusted() -> Any:
     X, y, _, _ = rows_of("vertebral_column_2c")
     return TrustedClassifier(HistGradientBoostingClassifier(random_state=0), cv=3).fit(X, y)
 
 
-@cache
+@made_once
 def stratified() -> Any:
     X, y, _, _ = loans()
     X = X[["months_employed", "housing", "amount"]]
     return StratifiedClassifier(SEPClassifier(), by=["housing"], min_rows=60).fit(X, y)
 
 
-@cache
+@made_once
 def logistic() -> Any:
     X, y = cube()
     return LogisticRegression().fit(X[:1000], y[:1000])
