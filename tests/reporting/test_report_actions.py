@@ -191,7 +191,8 @@ def test_what_matters_is_told_in_the_report_and_the_card(rows, classifier, made)
 @pytest.mark.parametrize(("max_risk", "at"), [(0.3, None), (0.001, 1.0)], ids=["promise", "no promise"])
 def test_the_threshold_in_use_is_that_of_the_promise(max_risk, at):
     X, y = make_classification(600, 4, n_informative=3, n_redundant=0, flip_y=0.2, weights=[0.9], random_state=0)
-    model = SelectiveClassifier(SEPClassifier(max_ellipsoids=2), max_risk=max_risk, random_state=0).fit(X[:400], y[:400])
+    model = SelectiveClassifier(SEPClassifier(max_ellipsoids=2), max_risk=max_risk, random_state=0)
+    model.fit(X[:400], y[:400])
     told = report(model, X[400:], y[400:]).to_dict()
     thresholds, now = told["thresholds"], told["thresholds"]["now"]
     assert thresholds["at"][now] == pytest.approx(model.threshold_ if at is None else at)
