@@ -134,3 +134,10 @@ def test_they_are_for_trust_by_weights_and_rows_in_memory(tmp_path):
     assert loaded.out_of_fold
     assert not hasattr(loaded, "out_of_fold_")
     assert not hasattr(model.set_params(out_of_fold=False).fit(X, y), "out_of_fold_")
+
+
+def test_few_different_rows_do_not_leave_out_what_half_of_them_have_once():
+    pd = package_or_skip("pandas")
+    member = pd.array(np.resize([True, True, False, False, None], 100), dtype="boolean")
+    y = np.where(member.fillna(True), "p", "q")
+    assert fitted(pd.DataFrame({"member": member}), y).out_of_fold_.shape == (100, 2)

@@ -45,6 +45,8 @@ keep_rows is False, but there are too few rows for any ellipsoid
 Missing values: .* Recourse needs a complete row
 There is no feature 'left out.*'. The features are
 There are no groups to compare; name the columns
+convert dates and durations to numbers first
+Fill these cells or leave the rows out
 """
 REFUSED = re.compile("|".join(REFUSALS.strip().splitlines()) or "$^")
 # Attributes in which a missing value is NaN, and the text of one is no text for people.

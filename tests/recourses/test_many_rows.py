@@ -71,3 +71,13 @@ def test_two_processes_find_what_one_finds():
     table = rows(12)
     one, two = (sepc.recourse(model_of_loans(), table, to="paid", n_jobs=n).to_frame() for n in (1, 2))
     assert one.equals(two)
+
+
+def test_columns_of_types_with_gaps_take_what_the_search_tries():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=200), "n": pd.array(rng.integers(0, 4, 200), dtype="Int64")})
+    table["b"] = pd.array(rng.choice([True, False, None], 200), dtype="boolean")
+    y = np.where(table["a"] + table["b"].fillna(False) + 0.3 * table["n"].astype(float) > 0.8, "p", "q")
+    small = sepc.SEPClassifier(trust="counts", max_ellipsoids=4)
+    model = sepc.TrustedClassifier(small, partition=sepc.SEPClassifier(max_ellipsoids=4), cv=2).fit(table, y)
+    assert len(sepc.recourse(model, table[y == "q"][:3], to="p")) == 3

@@ -72,12 +72,16 @@ class Tables:
 
     def _numbers(self, values: FloatArray, j: int) -> Any:
         name = self.limits.model.feature_names[j]
-        kind = self.given[self.name(name)].dtype
-        if getattr(kind, "kind", "") == "m":
+        column_type = self.given[self.name(name)].dtype
+        kind = getattr(column_type, "kind", "")
+        if kind == "m":
             # The table has durations, the model their seconds.
             return np.round(1e6 * values).astype("timedelta64[us]")
-        is_counted = getattr(kind, "kind", "") in WHOLE_KINDS and self.limits.is_whole[j]
-        return _pandas().Series(values).astype(kind) if is_counted else values
+        if kind not in WHOLE_KINDS or not self.limits.is_whole[j]:
+            return values
+        # Types with gaps take no fractions, which the search tries on its way.
+        whole = np.round(values)
+        return _pandas().Series(whole.clip(0, 1) if kind == "b" else whole).astype(column_type)
 
     def name(self, name: str) -> Any:
         """The name of a column in the table, where it may not be a string."""

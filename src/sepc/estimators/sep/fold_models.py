@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
+from sepc.columns.table import column_names, is_table
 from sepc.estimators.sep.crossing import N_FOLDS, folds_by_hash, recode
 from sepc.estimators.sep.training_set import TableRows
 from sepc.estimators.sep.weighed_columns import CategoryColumn
@@ -65,10 +66,13 @@ def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table
     labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
     folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
     found = np.zeros((len(folds), len(classes)))
+    # In half of the rows, a column may look like a constant or an id.
+    known = classifier.preparation_.used_columns if is_table(X) else ()
+    used = [name for name in column_names(X) if str(name) in known] if known else []
     for fold in range(N_FOLDS):
         others, left_out = np.unique(positions[folds != fold]), positions[folds == fold]
         weights = None if sample_weight is None else np.asarray(sample_weight)[others]
-        model = clone(classifier).set_params(out_of_fold=False)
+        model = clone(classifier).set_params(out_of_fold=False, force_features=used)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows has warned already
             model.fit(_safe_indexing(X, others), labels[others], weights)
