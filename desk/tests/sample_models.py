@@ -14,6 +14,8 @@ import pandas as pd
 import sepc
 from sepc.lifecycle import repair
 
+from sepc_desk.models import ModelFolder
+
 Table = tuple[pd.DataFrame, np.ndarray]
 
 
@@ -181,3 +183,13 @@ def save_models(folder: Path, names: list[str] | None = None) -> Path:
         ModelFolder(folder).add(name, file)
         file.unlink()
     return folder
+
+
+def with_versions(home: Path) -> tuple[ModelFolder, list[str]]:
+    """A folder of models, and three versions of one of them."""
+    folder = ModelFolder(save_models(home / "models", ["loans", "wdbc"]))
+    versions = [folder.first_digest("loans")]
+    for seed in (1, 2):
+        sepc.save(sepc.SEPClassifier().fit(*loans(200, seed)), home / f"{seed}.sepc")
+        versions.append(folder.add("loans", home / f"{seed}.sepc"))
+    return folder, versions

@@ -10,9 +10,8 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
-import sepc
 from reviewing_browser import Reviewer
-from sample_models import loans, model, save_models
+from sample_models import model, with_versions
 from sqlalchemy import and_, func, select
 from staffed import Staffed, staffed_desk
 
@@ -169,12 +168,7 @@ def check(own: Round, got: dict[str, list[httpx.Response]]) -> None:
 
 @pytest.fixture(scope="module")
 def start(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Round]]:
-    home = tmp_path_factory.mktemp("races")
-    folder = ModelFolder(save_models(home / "models", ["loans", "wdbc"]))
-    versions = [folder.first_digest("loans")]
-    for seed in (1, 2):
-        sepc.save(sepc.SEPClassifier().fit(*loans(200, seed)), home / f"{seed}.sepc")
-        versions.append(folder.add("loans", home / f"{seed}.sepc"))
+    folder, versions = with_versions(tmp_path_factory.mktemp("races"))
     with staffed_desk(new_database("postgresql"), folder.path, undo_seconds=600, processes=2) as staffed:
         people = {name: staffed.person(name, "reviewer:loans") for name in ("rita", "ruth")}
         people |= {name: staffed.person(name, "owner:loans") for name in ("olga", "otto", "oda")}

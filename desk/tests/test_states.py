@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import sepc
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from sample_models import loans, save_models
+from sample_models import with_versions
 from sqlalchemy import func, select, update
 from staffed import Staffed, staffed_desk
 
 from sepc_desk.keys import create_key
-from sepc_desk.models import ModelFolder
 from sepc_desk.owning.changes import ChangeKind, ChangeState, begin, finish, propose
 from sepc_desk.schema import answers, cases, entries, readings
 from sepc_desk.verifying import verify
@@ -42,6 +39,7 @@ class People:
         )
         self.owners = [staffed.person(name, "owner:loans") for name in ("olga", "otto")]
         self.erased: set[str] = set()
+        self.n_checked = 0  # entries of the log
 
     def all(self, statement: Any) -> list[Any]:
         with self.staffed.engine.connect() as connection:
@@ -169,7 +167,9 @@ class Review(RuleBasedStateMachine):
     @invariant()
     def nobody_holds_two_cases_unless_an_answer_was_undone(self) -> None:
         undone = select(answers.c.reading).where(answers.c.undone_at.is_not(None))
-        held = select(readings.c.reader).where(readings.c.state == "taken", readings.c.id.not_in(undone))
+        # Whether a lease that is over was ended already depends on what else has locked its case.
+        running = (readings.c.state == "taken", readings.c.until > 1, readings.c.id.not_in(undone))
+        held = select(readings.c.reader).where(*running)
         assert self.people.all(held.group_by(readings.c.reader).having(func.count() > 1)) == []
 
     @invariant()
@@ -178,18 +178,14 @@ class Review(RuleBasedStateMachine):
         proposed = (own.c.cause == "proposed", own.c.caller != entries.c.caller)
         same = own.c.about.startswith(entries.c.about + ":")
         two = select(own.c.place).where(own.c.kind == "change", *proposed, same).exists()
-        alone = select(entries.c.id).where(entries.c.kind == "change", entries.c.cause == "agreed", ~two)
-        assert self.people.all(alone) == []
+        agreed = (entries.c.kind == "change", entries.c.cause == "agreed", entries.c.place > self.people.n_checked)
+        assert self.people.all(select(entries.c.id).where(*agreed, ~two)) == []
+        self.people.n_checked = self.people.all(select(func.max(entries.c.place)))[0][0]
 
 
 @pytest.fixture(scope="module")
 def people(new_database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
-    home = tmp_path_factory.mktemp("states")
-    folder = ModelFolder(save_models(home / "models", ["loans", "wdbc"]))
-    versions = [folder.first_digest("loans")]
-    for seed in (1, 2):
-        sepc.save(sepc.SEPClassifier().fit(*loans(200, seed)), home / f"{seed}.sepc")
-        versions.append(folder.add("loans", home / f"{seed}.sepc"))
+    folder, versions = with_versions(tmp_path_factory.mktemp("states"))
     with staffed_desk(new_database("postgresql"), folder.path, undo_seconds=60) as staffed:
         yield People(staffed, versions)
 
@@ -209,7 +205,7 @@ def explore(people: People, n_steps: int) -> None:
 
 
 def test_what_always_holds(people: People) -> None:
-    explore(people, int(os.environ.get("DESK_STEPS", "200")))
+    explore(people, 1_000)
 
 
 @pytest.mark.slow

@@ -168,6 +168,8 @@ def test_a_forged_entry_is_noticed_by_the_service_itself(own: Running) -> None:
     with own.engine.connect().execution_options(writes=True) as connection, connection.begin():
         append(connection, forged())
     wait_until(lambda: "log" in str(health(own)["behind"]).split(", "))
+    time.sleep(5)
+    assert "log" in str(health(own)["behind"]), "it is told until the log is whole"
     lines = [json.loads(line) for line in own.process.log.read_text().splitlines() if '"log changed"' in line]
     assert "was not written with the key of the log" in lines[0]["error"][0]
     assert lines[0]["level"] == "critical"

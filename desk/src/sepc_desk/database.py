@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +63,8 @@ def _sqlite(settings: Settings) -> Engine:
     def _configure(connection: Any, _: Any) -> None:
         # The driver begins no transactions of its own; SQLAlchemy does, below.
         connection.isolation_level = None
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
+        _write_ahead(connection, time.monotonic() + settings.write_seconds)
+        for pragma in ("synchronous=FULL", "secure_delete=ON", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -71,6 +74,18 @@ def _sqlite(settings: Settings) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
     return engine
+
+
+def _write_ahead(connection: Any, until: float) -> None:
+    """Let readers go on while one writes; SQLite itself does not wait for others that change the mode of a file."""
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def check_durable(engine: Engine, settings: Settings) -> None:

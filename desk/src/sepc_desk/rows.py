@@ -65,12 +65,9 @@ def typed_row(columns: Sequence[Column], given: Any, i: int) -> Row:
 
 def ignored_columns(columns: Sequence[Column], given: Sequence[Row], typed: Sequence[Row]) -> list[str]:
     """Names in rows as they were given that are not columns of the model; the first of many, and cut if long."""
-    known = {column.name for column in columns}
-    pairs = zip(given, typed, strict=True)
-    further = dict.fromkeys(
-        name[:MOST_SHOWN] for row, own in pairs if len(row) > len(own) for name in row if name not in known
-    )
-    return list(further)[:MOST_IGNORED]
+    longer = [row for row, own in zip(given, typed, strict=True) if len(row) > len(own)]
+    known = {column.name for column in columns if longer}
+    return list(dict.fromkeys(name[:MOST_SHOWN] for row in longer for name in row if name not in known))[:MOST_IGNORED]
 
 
 def _typed(column: Column, value: Any, i: int) -> Any:

@@ -51,16 +51,16 @@ BEGIN
         before := 0;
         last_hash := decode(repeat('00', 32), 'hex');
     END IF;
-    IF EXISTS (SELECT FROM unnest(ats) AS t(at)
-        WHERE t.at NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000)
-    THEN
-        RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
+    IF cardinality(array_remove(request_keys, NULL)) > 0 THEN
+        SELECT array_agg(e.place ORDER BY t.i), array_agg(e.hash ORDER BY t.i) INTO places, hashes
+            FROM unnest(request_keys, request_rows) WITH ORDINALITY AS t(key, row, i) LEFT JOIN LATERAL (
+                SELECT * FROM entries e WHERE e.request_key = t.key AND e.request_row = t.row LIMIT 1) AS e ON true;
     END IF;
-    SELECT array_agg(e.place ORDER BY t.i), array_agg(e.hash ORDER BY t.i) INTO places, hashes
-        FROM unnest(request_keys, request_rows) WITH ORDINALITY AS t(key, row, i) LEFT JOIN LATERAL (
-            SELECT * FROM entries e WHERE e.request_key = t.key AND e.request_row = t.row LIMIT 1) AS e ON true;
     last_place := before;
     FOR i IN 1..cardinality(ids) LOOP
+        IF ats[i] NOT BETWEEN greatest(now, newest) - 60000000 AND now + 60000000 THEN
+            RAISE EXCEPTION 'The clock of the service differs from that of the database.' USING ERRCODE = '22008';
+        END IF;
         IF places[i] IS NULL THEN
             last_place := last_place + 1;
             last_hash := sha256(last_hash || int8send(last_place) || seals[i]);

@@ -101,6 +101,8 @@ class Keeper:
         self._noted: dict[str, tuple[float, str | None]] = {}
         self._unloadable: set[str] = set()
         self._walk: Walk | None = None
+        # As of the last time that all of the log was checked.
+        self._is_whole = True
         self._steps: Iterator[None] = iter(())
         self._verified_at = -VERIFY_SECONDS
 
@@ -137,6 +139,7 @@ class Keeper:
         if next(self._steps, DONE) is not DONE:
             return 1
         verdict, self._walk, self._verified_at = self._walk.verdict, None, time.monotonic()
+        self._is_whole = verdict.is_whole
         if not verdict.is_whole:
             log.critical("log changed", extra={"error": verdict.findings})
             raise LogChangedError(verdict.findings[0])
@@ -154,8 +157,8 @@ class Keeper:
 
     def _note(self, name: str, error: str | None = None) -> None:
         """Note how a task is, when that has changed, and now and then."""
-        if name == "log" and error is None and self._walk is not None:
-            return  # until all of it is checked
+        if name == "log" and error is None and not (self._is_whole and self._walk is None):
+            return  # until all of it is checked, and found whole
         at, before = self._noted.get(name, (0.0, None))
         if error == before and time.monotonic() - at < NOTE_SECONDS:
             return

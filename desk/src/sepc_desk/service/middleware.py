@@ -58,7 +58,8 @@ class EveryRequest:
 
         try:
             # Databases and logs do not take every character.
-            if f"{scope['path']}{unquote_plus(scope['query_string'].decode('latin-1'))}".isprintable():
+            query = scope["query_string"] and unquote_plus(scope["query_string"].decode("latin-1"))
+            if scope["path"].isprintable() and (not query or query.isprintable()):
                 await self.app(scope, receive, sending)
             else:
                 error = RequestError(400, "unreadable", "The path or the query has characters that cannot be shown.")
