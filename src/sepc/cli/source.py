@@ -209,6 +209,8 @@ def check_readable(path: str) -> None:
     """Raise unless this is a readable file."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory; give a file.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # whoever reads it says what it is; opening a pipe waits for its other end
     try:
         with open(path, "rb"):
             pass
