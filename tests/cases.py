@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sepc._typing import FloatArray
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 Draw = Callable[[np.random.Generator, int, int], FloatArray]
 
@@ -115,3 +118,41 @@ def _magnify(rng: np.random.Generator, rows: FloatArray) -> FloatArray:
 
 
 DAMAGE = (_repeat_rows, _make_constant, _copy_column, _add_outlier, _shift, _rescale, _magnify)
+
+
+def round_classes(n: int = 4000, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Two overlapping round classes; the best label is wrong for 7 % of the rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    return rng.standard_normal((n, 3)) + np.where(y, 0.85, -0.85)[:, None], y
+
+
+def assert_same_decisions(left: Any, right: Any) -> None:
+    """Two decisions on the same rows say the same to the last bit, and are of one type."""
+    assert type(left) is type(right)
+    for column in ("label", "trust", "accepted", "cause", "probabilities", "region"):
+        np.testing.assert_array_equal(getattr(left, column), getattr(right, column), err_msg=column)
+
+
+def fillings_inside(model: Any, row: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Rows with the missing numbers of a row filled in such that an ellipsoid holds them; half of them on its surface.
+
+    An ellipsoid that holds no such row gives none.
+    """
+    d = len(model.shift)
+    z, missing = (row[:d] - model.shift) / model.scale, np.isnan(row[:d])
+    found = [np.empty((0, len(row)))]
+    for center, root in zip(model.centers, model.roots, strict=True):
+        known = root[:, ~missing] @ (z - center)[~missing]
+        q, r = np.linalg.qr(root[:, missing])
+        left = 1.0 - np.sum((known - q @ (q.T @ known)) ** 2)
+        if left <= 0.0:
+            continue
+        u = rng.standard_normal((n, missing.sum()))
+        u /= np.linalg.norm(u, axis=1, keepdims=True)
+        u[n // 2 :] *= rng.random((n - n // 2, 1)) ** (1 / missing.sum())
+        rows = np.repeat(row[None], n, axis=0)
+        inside = center[missing] + np.linalg.solve(r, np.sqrt(left) * u.T - (q.T @ known)[:, None]).T
+        rows[:, :d][:, missing] = inside * model.scale[missing] + model.shift[missing]
+        found.append(rows)
+    return np.concatenate(found)

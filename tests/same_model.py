@@ -8,7 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.constraints import standalone_of
+from sepc.estimators.sep.given_tables import prepare
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.points.class_split import BlockLabels, points_by_class
 
@@ -27,8 +27,8 @@ def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
     points = points_by_class([np.asarray(block, float) for block in blocks], [*map(BlockLabels.of, labels)])
     training, settings = TrainingSet(*points, GivenColumns(blocks[0].shape[1])), classifier._settings()
-    constraints = (settings.monotone, settings.monotone_for, settings.features_alone)
-    training = replace(training, alone=standalone_of(training.columns, training.labels, *constraints))
+    in_memory = prepare(np.concatenate(blocks), np.concatenate(labels), settings)
+    training = replace(training, alone=in_memory.alone)
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.
     with threadpool_limits(1):
         classifier._fit_training(training, settings)

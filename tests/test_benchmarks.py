@@ -7,24 +7,11 @@ pytestmark = pytest.mark.bench
 
 BENCHMARKS = [path for path in sorted(FOLDER.glob("*.py")) if "\ndef main(" in path.read_text()]
 RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
-# They start servers, clusters or many processes, or fit many models, and take more than four seconds at any size.
 LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
-    *("gaps", "growth"),
-    *("hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
-    *("monotone", "privacy"),
-    *(
-        "real_tables",
-        "recourse",
-        "recourse_exchange",
-        "recourse_relations",
-        "recourse_table",
-        "repair",
-        "scale",
-        "score_command",
-        "speed",
-    ),
-    *("sql", "suspects"),
+    *("gaps", "growth", "hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
+    *("monotone", "privacy", "real_tables", "recourse", "recourse_exchange", "recourse_relations", "recourse_table"),
+    *("repair", "scale", "score_command", "speed", "sql", "suspects"),
 }
 
 

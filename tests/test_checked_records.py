@@ -21,21 +21,15 @@ def test_every_record_checks_itself():
     assert [kind for kind in records.RECORDS if not hasattr(kind.__init__, "__wrapped__")] == []
 
 
-def test_a_wrong_size_fails(weights):
-    with pytest.raises(AssertionError, match=r"Weights\.\w+ has size"):
-        replace(weights, offsets=np.append(weights.offsets, 0.0))
-
-
-def test_a_wrong_type_fails(weights):
-    with pytest.raises(AssertionError, match=r"Weights.offsets holds float32, not float64"):
-        replace(weights, offsets=weights.offsets.astype(np.float32))
-
-
-def test_a_wrong_number_of_axes_fails(weights):
-    with pytest.raises(AssertionError, match=r"Weights.offsets has 2 axes, not 1"):
-        replace(weights, offsets=weights.offsets[:, None])
-
-
-def test_a_list_instead_of_an_array_fails(weights):
-    with pytest.raises(AssertionError, match=r"Weights.offsets is list, not an array"):
-        replace(weights, offsets=weights.offsets.tolist())
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda offsets: np.append(offsets, 0.0), r"\.\w+ has size"),
+        (lambda offsets: offsets.astype(np.float32), "float32"),
+        (lambda offsets: offsets[:, None], "2 axes"),
+        (lambda offsets: offsets.tolist(), "list"),
+    ],
+)
+def test_a_wrong_array_fails(weights, change, said):
+    with pytest.raises(AssertionError, match=said):
+        replace(weights, offsets=change(weights.offsets))

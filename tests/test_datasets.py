@@ -110,31 +110,16 @@ def test_names_are_those_in_the_folder(small_home):
     assert datasets.names() == ("haberman", "yeast")
 
 
-def test_no_folder_no_names(monkeypatch):
-    monkeypatch.delenv(datasets.HOME_VARIABLE, raising=False)
-    assert datasets.names() == ()
-
-
-def test_missing_folder_is_explained(monkeypatch):
-    monkeypatch.delenv(datasets.HOME_VARIABLE, raising=False)
-    with pytest.raises(FileNotFoundError) as caught:
-        datasets.load("vertebral_column_2c")
-    message = str(caught.value)
-    for part in ("SEPC_DATA_HOME is not set", "310 rows and 6 features", "UCI Vertebral Column", "'target'"):
-        assert part in message
-
-
-def test_missing_file_is_explained(small_home):
-    with pytest.raises(FileNotFoundError, match=r"no phoneme\.csv or phoneme\.csv\.gz in .* OpenML 1489"):
+def test_what_is_missing_is_explained(small_home, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="phoneme.csv.gz .* OpenML 1489"):
         datasets.load("phoneme")
-
-
-def test_unknown_name_is_refused():
-    with pytest.raises(ValueError, match=r"no data set 'titanic'. The names are adult, "):
+    with pytest.raises(ValueError, match="'titanic'"):
         datasets.load("titanic")
-
-
-def test_missing_pandas_is_explained(small_home, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        datasets.load("haberman")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match="pandas"):
+            datasets.load("haberman")
+    monkeypatch.delenv(datasets.HOME_VARIABLE)
+    assert datasets.names() == ()
+    with pytest.raises(FileNotFoundError, match="SEPC_DATA_HOME .*310 rows and 6 features"):
+        datasets.load("vertebral_column_2c")

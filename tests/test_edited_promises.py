@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zoo import fitted_once
 
 import sepc
+import sepc.onnx
 import sepc.sql
 from sepc import Edit, SelectiveClassifier, SEPClassifier
 from sepc.cli.entry import main
@@ -69,51 +70,40 @@ def test_these_words_are_those_of_a_promise():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-class TestEveryKind:
-    def test_words_and_attributes(self, kind):
-        model, before = edited(kind), promised(kind)
-        assert model.summary() == str(model) == LOST
-        assert (model.controls_, model.groups_, model.shift_, model.coverage_) == ({}, None, None, 0.0)
-        assert not hasattr(model, "risk_bound_")
-        assert not hasattr(model, "mean_cost_")
-        assert before.lost_promise_ is None
-        assert before.summary() != LOST
-
-    def test_nothing_is_accepted_and_reasons_say_why(self, kind):
-        decided = edited(kind).decide(rows()[0][:50])
-        assert not decided.accepted.any()
-        for why in decided.why():
-            assert "No promise covers it." in why
-            assert "edited" in why
-            assert_no_promise(why, says_lost=False)
-        assert promised(kind).decide(rows()[0][:50], **groups_of(kind)).accepted.any()
-
-    def test_taken_off_the_promise_is_back(self, kind):
-        for model in (edited(kind), from_bytes(to_bytes(edited(kind)))):
-            again = model.without_edits()
-            assert to_bytes(again) == to_bytes(promised(kind))
-            assert again.summary() == promised(kind).summary()
-            assert again.lost_promise_ is None
-
-    def test_file(self, kind, tmp_path):
-        sepc.save(edited(kind), tmp_path / "model.sepc")
-        loaded = sepc.load(tmp_path / "model.sepc")
-        assert loaded.summary() == LOST
-        assert to_bytes(loaded) == to_bytes(edited(kind))
-        assert not loaded.decide(rows()[0]).accepted.any()
-        contents = sepc.inspect(tmp_path / "model.sepc")
-        for text in (str(contents), repr(contents), json.dumps(contents.model)):
-            assert_no_promise(text)
-            assert "controls" not in text
-        assert WHAT in str(contents)
-        assert "A. Wu, 2026-05-04: too few patients" in str(contents)
+def test_every_kind_of_promise_is_lost_and_back_when_the_edit_is_taken_off(kind, tmp_path):
+    model, before, X = edited(kind), promised(kind), rows()[0]
+    assert model.summary() == str(model) == LOST
+    assert (model.controls_, model.groups_, model.shift_, model.coverage_) == ({}, None, None, 0.0)
+    assert not hasattr(model, "risk_bound_")
+    assert not hasattr(model, "mean_cost_")
+    assert before.lost_promise_ is None
+    assert before.summary() != LOST
+    decided = model.decide(X[:50])
+    assert not decided.accepted.any()
+    for why in decided.why():
+        assert "No promise" in why
+        assert "edited" in why
+        assert_no_promise(why, says_lost=False)
+    groups = {"groups": np.where(X[:50, 1] > 0, "up", "down")} if kind == "groups" else {}
+    assert before.decide(X[:50], **groups).accepted.any()
+    sepc.save(model, tmp_path / "model.sepc")
+    loaded = sepc.load(tmp_path / "model.sepc")
+    assert loaded.summary() == LOST
+    assert to_bytes(loaded) == to_bytes(model)
+    assert not loaded.decide(X).accepted.any()
+    for again in (model.without_edits(), loaded.without_edits()):
+        assert to_bytes(again) == to_bytes(before)
+        assert again.summary() == before.summary()
+        assert again.lost_promise_ is None
+    contents = sepc.inspect(tmp_path / "model.sepc")
+    for text in (str(contents), repr(contents), json.dumps(contents.model)):
+        assert_no_promise(text)
+        assert "controls" not in text
+    assert WHAT in str(contents)
+    assert "A. Wu, 2026-05-04: too few patients" in str(contents)
 
 
-def groups_of(kind):
-    return {"groups": np.where(rows()[0][:50, 1] > 0, "up", "down")} if kind == "groups" else {}
-
-
-def test_card():
+def test_cards_and_reports():
     X, y = rows()
     for model in (edited(), make_pipeline(StandardScaler(), edited())):
         card = sepc.model_card(model)
@@ -121,10 +111,6 @@ def test_card():
         assert "| edit 0 |" in card
     assert WHAT in sepc.model_card(edited(), X, y)
     assert "edited" in repr(edited().estimator_.model_)
-
-
-def test_report():
-    X, y = rows()
     report = sepc.report(edited(), X[:200], y[:200])
     for text in (str(report), report.to_html(), json.dumps(report.to_dict())):
         assert_no_promise(text)
@@ -140,20 +126,11 @@ def test_commands(tmp_path, capsys, as_json):
     sepc.save(edited(), tmp_path / "model.sepc")
     model, options = str(tmp_path / "model.sepc"), ["--json"] if as_json else []
     columns = ["--features", "x0,x1"]
+    scored, page = str(tmp_path / "scored.csv"), str(tmp_path / "r.html")
     commands = {
         "inspect": [model],
-        "score": [model, str(table), *columns, "--output", str(tmp_path / "scored.csv")],
-        "report": [
-            str(table),
-            "--model",
-            model,
-            *columns,
-            "--target",
-            "y",
-            "--text",
-            "--output",
-            str(tmp_path / "r.html"),
-        ],
+        "score": [model, str(table), *columns, "--output", scored],
+        "report": [str(table), "--model", model, *columns, "--target", "y", "--text", "--output", page],
         "explain": [model, str(table), *columns, "--row", "1"],
     }
     for command, arguments in commands.items():
@@ -181,58 +158,36 @@ def test_sql():
 
 
 def test_onnx(tmp_path):
-    package_or_skip("onnx")
-    from sepc.onnx.exporting import as_proto
-
-    facts = {own.key: own.value for own in as_proto(edited()).metadata_props}
-    assert json.loads(facts["accepted_from_trust"]) == [None, None]
-    assert_no_promise(facts["remarks"])
-    assert WHAT in facts["remarks"]
-    assert "remarks" not in {own.key for own in as_proto(promised()).metadata_props}
-
-
-@pytest.mark.cluster
-@pytest.mark.filterwarnings("ignore")  # MLflow's own
-def test_mlflow(tmp_path, monkeypatch):
-    mlflow, door = package_or_skip("mlflow"), package_or_skip("sepc.mlflow")
-    X, y = rows()
-    monkeypatch.chdir(tmp_path)
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    with mlflow.start_run() as run:
-        info = door.log_model(edited(), X=X[:100], y=y[:100])
-    card = mlflow.artifacts.load_text(f"runs:/{run.info.run_id}/{door.CARD_FILE}")
-    assert_no_promise(card)
-    assert door.load_model(info.model_uri).summary() == LOST
-    table = package_or_skip("pandas").DataFrame(X[:100], columns=["x0", "x1"])
-    assert not mlflow.pyfunc.load_model(info.model_uri).predict(table)["accepted"].any()
+    onnx = package_or_skip("onnx")
+    facts = []
+    for model in (edited(), promised()):
+        sepc.onnx.export(model, tmp_path / "model.onnx")
+        facts.append({own.key: own.value for own in onnx.load(tmp_path / "model.onnx").metadata_props})
+    assert json.loads(facts[0]["accepted_from_trust"]) == [None, None]
+    assert_no_promise(facts[0]["remarks"])
+    assert WHAT in facts[0]["remarks"]
+    assert "remarks" not in facts[1]
 
 
-class TestANewPromise:
-    def test_on_fresh_rows_it_holds_until_the_edits_change(self):
-        X, y = make_moons(2000, noise=0.2, random_state=1)
-        again = SelectiveClassifier(FrozenEstimator(edited().estimator_), max_risk=0.1).fit(X[:1000], y[:1000])
-        assert again.summary().startswith("At most 10 %")
-        assert again.edits_ == edited().edits_
-        loaded = from_bytes(to_bytes(again))
-        assert loaded.summary() == again.summary()
-        for model in (again, loaded):
-            without = model.without_edits()
-            assert without.summary() == LOST
-            assert not without.decide(X).accepted.any()
-            assert without.with_edits(model.edits_).summary() == again.summary()
-            more = model.edited(Edit.drop_ellipsoid(0), **SIGNED)
-            assert more.summary() == LOST
-            assert to_bytes(more.without_edits(-1)) == to_bytes(model)
-
-    def test_fit_makes_one_for_an_edited_model_that_is_frozen(self):
-        X, y = make_moons(1000, noise=0.2, random_state=2)
-        model = edited("frozen")
-        model = from_bytes(to_bytes(model)).fit(X, y)
-        assert model.lost_promise_ is None
-        assert model.summary().startswith("At most 10 %")
-        assert model.edits_ == edited("frozen").edits_
-
-    def test_fit_of_one_that_is_not_frozen_starts_without_edits(self):
-        model = edited().without_edits().edited(Edit.drop_ellipsoid(0), **SIGNED).fit(*rows())
-        assert model.edits_ == ()
-        assert model.summary() == promised().summary()
+def test_on_fresh_rows_a_new_promise_holds_until_the_edits_change():
+    X, y = make_moons(1000, noise=0.2, random_state=1)
+    again = SelectiveClassifier(FrozenEstimator(edited().estimator_), max_risk=0.1).fit(X, y)
+    assert again.summary().startswith("At most 10 %")
+    assert again.edits_ == edited().edits_
+    loaded = from_bytes(to_bytes(again))
+    assert loaded.summary() == again.summary()
+    for model in (again, loaded):
+        without = model.without_edits()
+        assert without.summary() == LOST
+        assert not without.decide(X).accepted.any()
+        assert without.with_edits(model.edits_).summary() == again.summary()
+        more = model.edited(Edit.drop_ellipsoid(0), **SIGNED)
+        assert more.summary() == LOST
+        assert to_bytes(more.without_edits(-1)) == to_bytes(model)
+    frozen = from_bytes(to_bytes(edited("frozen"))).fit(X, y)
+    assert frozen.lost_promise_ is None
+    assert frozen.summary().startswith("At most 10 %")
+    assert frozen.edits_ == edited("frozen").edits_
+    unfrozen = edited().without_edits().edited(Edit.drop_ellipsoid(0), **SIGNED).fit(*rows())
+    assert unfrozen.edits_ == ()
+    assert unfrozen.summary() == promised().summary()

@@ -55,18 +55,15 @@ def test_tells_what_is_printed_now(follow, page, capsys):
     assert os.listdir(page.parent) == ["page.md"]  # the page has a folder of its own
 
 
-def test_writes_what_is_printed_now(follow, page):
+def test_writes_what_is_printed_now_and_tells_what_fails(follow, page, capsys):
     assert follow([str(page), "--write"]) == 0
     assert page.read_text().count("log-odds") == 51
     assert max(map(len, page.read_text().splitlines())) <= 100
     assert follow([str(page)]) == 0
-
-
-@pytest.mark.parametrize("block", ["```python\n1 / 0\n```\n", "```sh\nfalse\n```\n"])
-def test_tells_what_fails(follow, page, capsys, block):
-    page.write_text(block)
-    assert follow([str(page)]) == 1
-    assert "1 failed" in capsys.readouterr().out
+    for block in ("```python\n1 / 0\n```\n", "```sh\nfalse\n```\n"):
+        page.write_text(block)
+        assert follow([str(page)]) == 1
+        assert "1 failed" in capsys.readouterr().out
 
 
 def test_finds_no_data_sets_unless_the_page_speaks_of_them(follow, page, monkeypatch):

@@ -53,21 +53,17 @@ def test_holds_what_a_run_stores_and_nothing_else(path, tool, tmp_path):
 
 
 @each_notebook
-def test_outputs_name_no_machine_and_hold_no_warning(path):
+def test_outputs_name_no_machine_hold_no_warning_and_modest_pictures(path):
     outputs = [output for cell in code_of(path) for output in cell["outputs"]]
     assert not PATHS_OF_A_MACHINE.search(json.dumps([{**one, "data": without_pictures(one)} for one in outputs]))
     assert {one["output_type"] for one in outputs} <= {"stream", "display_data", "execute_result"}
     assert "stderr" not in {one.get("name") for one in outputs}
+    sizes = [len(picture) * 3 / 4 for picture in pictures_of(path)]
+    assert 0 < max(sizes) < MOST_BYTES_OF_A_PICTURE
 
 
 def without_pictures(output):
     return {kind: content for kind, content in output.get("data", {}).items() if kind.startswith("text/")}
-
-
-@each_notebook
-def test_has_pictures_of_modest_size(path):
-    assert pictures_of(path)
-    assert max(len(picture) * 3 / 4 for picture in pictures_of(path)) < MOST_BYTES_OF_A_PICTURE
 
 
 @pytest.mark.slow

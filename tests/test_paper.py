@@ -6,7 +6,6 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from sepc import SEPClassifier, datasets, enclose
-from sepc.model.trust import published_probabilities
 from sepc.partition.sequence import Stop
 from sepc.shapes.overlap import are_disjoint, overlap_ratio
 
@@ -21,9 +20,22 @@ def vertebral(home):
     return data.features.to_numpy().round(2), data.target
 
 
-def test_trust_of_region_61():
-    trust = published_probabilities(np.array([[1.0, 5.0]]), np.array([1]), np.array([547, 256]))[0, 1]
-    assert f"{trust:.1%}" == "73.7%"
+def trust_of_the_paper(counts, which, totals):
+    """Its worked example: one row more of the predicted label here, and one of the largest class in the prior."""
+    here, everywhere = np.array(counts, dtype=float), np.array(totals, dtype=float)
+    here[which] += 1.0
+    everywhere[everywhere.argmax()] += 1.0
+    return (here * everywhere)[which] / (here * everywhere).sum()
+
+
+def test_trust_of_region_61_and_of_every_other():
+    assert f"{trust_of_the_paper((1, 5), 1, (547, 256)):.1%}" == "73.7%"
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    X, y = X[y + np.arange(400) % 2 < 2], y[y + np.arange(400) % 2 < 2]
+    model = SEPClassifier.as_published(n_impure=5).fit(X, y)
+    decisions, totals = model.decide(X), np.bincount(y)
+    for counts, label, trust in zip(decisions.counts, decisions.label, decisions.trust, strict=True):
+        assert trust == pytest.approx(trust_of_the_paper(counts, label, totals))
 
 
 def test_overlap_of_the_vertebral_column(vertebral):
@@ -68,17 +80,12 @@ def test_xor_is_two_crossing_ellipsoids(as_published):
 
 
 @READINGS
-@pytest.mark.parametrize("seed", range(5))
-def test_circles_are_partitioned(as_published, seed):
+@pytest.mark.parametrize("seed", range(3))
+def test_circles_and_moons_are_partitioned(as_published, seed):
     X, y = make_circles(400, noise=0.05, factor=0.5, random_state=seed)
     model = SEPClassifier(n_impure=5, published=as_published).fit(X, y)
     assert model.score(X, y) >= 0.95
     assert len(model.history_[0].rows_left) >= 3
-
-
-@READINGS
-@pytest.mark.parametrize("seed", range(5))
-def test_moons_are_partitioned(as_published, seed):
     X, y = make_moons(400, noise=0.1, random_state=seed)
     model = SEPClassifier(n_impure=2, published=as_published).fit(X, y)
     assert model.score(X, y) >= 0.95

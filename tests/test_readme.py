@@ -37,9 +37,6 @@ def test_links_on_an_index_lead_to_the_tag_of_the_release():
         "[![name](https://raw.githubusercontent.com/one/two/v0.1.0/docs/b.svg)]"
         "(https://github.com/one/two/blob/v0.1.0/LICENSE), [top](#top), [elsewhere](https://example.org/c.png)"
     )
-
-
-def test_links_of_a_development_version_lead_to_the_branch():
     assert "/blob/main/a.md" in readme_on_index("[a](a.md)", SOURCE, "0.2.0.dev0")
 
 

@@ -15,12 +15,6 @@ from sepc.statistics.fixed_sequence import fixed_grid, n_before_failure, quantil
 from sepc.statistics.splits import random_parts, stratified_folds
 
 
-def test_rows_needed_by_hand():
-    assert rows_needed(0.02, 0.95) == 149
-    assert rows_needed(0.05, 0.95) == 59
-    assert 0.98**149 <= 0.05 < 0.98**148
-
-
 def test_p_values_and_bounds_are_exact():
     errors, n = np.array([0, 1, 3, 10]), np.array([149, 236, 200, 1000])
     by_hand = [sum(binom.pmf(k, m, 0.02) for k in range(e + 1)) for e, m in zip(errors, n, strict=True)]
@@ -34,6 +28,7 @@ def test_p_values_and_bounds_are_exact():
 
 
 def test_testing_starts_where_three_errors_pass_or_fewer_if_rows_are_few():
+    assert (rows_needed(0.02, 0.95), rows_needed(0.05, 0.95)) == (149, 59)
     needed = [149, 236, 313, 386]
     assert [rows_needed(0.02, 0.95, k) for k in range(4)] == needed
     assert all(binom.cdf(k, n, 0.02) <= 0.05 < binom.cdf(k, n - 1, 0.02) for k, n in enumerate(needed))
@@ -55,14 +50,14 @@ def test_parts_look_at_no_label():
     labels = np.repeat(["a", "b", "c", "d"], [600, 60, 3, 1])
     random = np.random.RandomState(0)
     n_second = np.zeros(len(labels))
-    for _ in range(1000):
+    for _ in range(400):
         first, second = random_parts(labels, 0.25, random)
         assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(len(labels)))
         assert len(second) == 166
         n_second[second] += 1
-    # The only row of a class goes as often as any other: 250 of 1,000 times, give or take 14.
-    assert abs(n_second[-1] - 250) < 55
-    assert abs(n_second - 250).max() < 70
+    # The only row of a class goes as often as any other: 100 of 400 times, give or take 9.
+    assert abs(n_second[-1] - 100) < 35
+    assert abs(n_second - 100).max() < 45
 
 
 def test_the_first_part_goes_on_to_a_second_class():
@@ -91,7 +86,7 @@ def test_folds_keep_the_shares_of_classes():
 
 def test_bets_win_one_on_average_if_the_mean_is_the_limit():
     values, shares = np.array([0.0, 1.0, 5.0]), np.array([0.8, 0.125, 0.075])
-    draws = np.random.default_rng(0).multinomial(60, shares, size=400_000)
+    draws = np.random.default_rng(0).multinomial(60, shares, size=100_000)
     limit = float(values @ shares)
     stake = np.sqrt(2 * np.log(20) / (60 * 0.1 * 0.9))
     winnings = np.exp(draws @ np.log(1 + stake * (limit - values) / 5))
@@ -175,8 +170,9 @@ def test_best_draws_ask_more_where_errors_are_expected():
     assert rate > 1.2 * growth(weights, expected, weights, 0.02)
 
 
-@pytest.mark.parametrize(("n", "n_rows"), [(0, 40), (3, 40), (40, 40), (1, 1), (500, 10_000)])
-@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(
+    ("n", "n_rows", "level"), [(0, 40, 0.8), (3, 40, 0.95), (40, 40, 0.95), (1, 1, 0.8), (500, 10_000, 0.95)]
+)
 def test_intervals_are_those_of_clopper_and_pearson(n, n_rows, level):
     expected = binomtest(n, n_rows).proportion_ci(level, method="exact")
     low, high = rate_interval(n, n_rows, level)
@@ -189,9 +185,6 @@ def test_bounds_lie_about_the_rate_and_mirror_each_other(n_seen, n_others, confi
     low, high = lower_bound(n_seen, n_rows, confidence), upper_bound(n_seen, n_rows, confidence)
     assert 0.0 <= low <= n_seen / max(n_rows, 1) <= high <= 1.0
     assert low == 1.0 - upper_bound(n_others, n_rows, confidence)
-
-
-def test_nothing_is_known_without_rows():
     assert rate_interval(0, 0) == (0.0, 1.0)
 
 
@@ -202,20 +195,13 @@ def test_a_beta_distribution_has_its_share_between_the_ends():
     assert beta.cdf(high, ones, zeros) == pytest.approx(0.95)
 
 
-def test_sums_of_what_thresholds_accept():
+def test_sums_of_what_thresholds_accept_until_the_first_failure():
     scores, values = np.array([0.2, 0.9, 0.5, 0.9]), np.array([[1, 0], [0, 1], [1, 1], [5, 0]])
     accepted, sums = sums_at(np.array([1.0, 0.9, 0.5, 0.0]), scores, values)
     assert accepted.tolist() == [0, 2, 3, 4]
     assert sums.tolist() == [[0, 0], [5, 1], [6, 2], [7, 2]]
-
-
-def test_the_first_failure_ends_the_sequence():
-    assert [n_before_failure(np.array(passes, dtype=bool)) for passes in ([], [1, 1], [1, 0, 1], [0, 1])] == [
-        0,
-        2,
-        1,
-        0,
-    ]
+    ends = [n_before_failure(np.array(passes, dtype=bool)) for passes in ([], [1, 1], [1, 0, 1], [0, 1])]
+    assert ends == [0, 2, 1, 0]
 
 
 def test_one_value_beside_zero_has_the_exact_p_value():

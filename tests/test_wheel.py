@@ -21,29 +21,10 @@ pytest.importorskip("build")
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IN_ARCHIVE = {
-    "src",
-    "tests",
-    "changelog.d",
-    "docs",
-    "examples",
-    "benchmarks",
-    "tools",
-    "Makefile",
-    "pyproject.toml",
-    ".gitignore",
-} | {
-    *(
-        "constraints.txt",
-        "constraints-oldest.txt",
-        "constraints-release.txt",
-        "PKG-INFO",
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "CODE_OF_CONDUCT.md",
-        "CONTRIBUTING.md",
-        "GOVERNANCE.md",
-    ),
-    *("LICENSE", "MAINTAINING.md", "README.md", "SECURITY.md"),
+    *("src", "tests", "changelog.d", "docs", "examples", "benchmarks", "tools", "Makefile", "pyproject.toml"),
+    *(".gitignore", "constraints.txt", "constraints-oldest.txt", "constraints-release.txt", "PKG-INFO"),
+    *("CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "LICENSE"),
+    *("MAINTAINING.md", "README.md", "SECURITY.md"),
 }
 
 

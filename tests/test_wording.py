@@ -21,6 +21,7 @@ from sepc.wording import (
     short,
     shown,
     visible,
+    with_counts,
 )
 
 # Where else a percentage could be made: a format of Python's own, or a hundredfold.
@@ -35,32 +36,19 @@ def number_in(text):
 
 
 @pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0.0, "0 %"),
-        (-0.0, "0 %"),
-        (1e-9, "under 0.1 %"),
-        (0.0004, "under 0.1 %"),
-        (0.001, "0.1 %"),
-        (0.25, "25 %"),
-        (0.667, "66.7 %"),
-        (0.999, "99.9 %"),
-        (0.9996, "over 99.9 %"),
-        (np.nextafter(1.0, 0.0), "over 99.9 %"),
-        (1.0, "100 %"),
-        (np.float32(0.5), "50 %"),
-        (1.0004, "over 100 %"),
-        (2.345e30, f"2345{'0' * 29} %"),
-        (float("nan"), "nan %"),
-    ],
-)
-def test_percentages_by_hand(share, text):
-    assert percent(share) == text
-
-
-@pytest.mark.parametrize(
     ("share", "digits", "text"),
     [
+        (0.0, 1, "0 %"),
+        (-0.0, 1, "0 %"),
+        (1e-9, 1, "under 0.1 %"),
+        (0.001, 1, "0.1 %"),
+        (0.667, 1, "66.7 %"),
+        (0.9996, 1, "over 99.9 %"),
+        (1.0, 1, "100 %"),
+        (np.float32(0.5), 1, "50 %"),
+        (1.0004, 1, "over 100 %"),
+        (2.345e30, 1, f"2345{'0' * 29} %"),
+        (float("nan"), 1, "nan %"),
         (0.874, 0, "87 %"),
         (0.996, 0, "over 99 %"),
         (0.004, 0, "under 1 %"),
@@ -70,8 +58,9 @@ def test_percentages_by_hand(share, text):
         (0.1 + 0.2, AS_SET, "30 %"),
     ],
 )
-def test_coarser_and_finer_percentages(share, digits, text):
+def test_percentages_by_hand(share, digits, text):
     assert percent(share, digits) == text
+    assert digits != 1 or percent(share) == text
 
 
 @given(SHARES, DIGITS)
@@ -97,11 +86,6 @@ def test_a_floored_percentage_never_says_more(share, digits):
     assert 0 <= Decimal(repr(share)) - number_in(text) < Decimal("0.01") / 10**digits
 
 
-def test_floors_are_those_of_the_number_as_it_is_written():
-    assert floored_percent(0.57) == "57 %"  # 1000 * 0.57 is 569.9999999999999
-    assert floored_percent(0.97299) == "97.2 %"
-
-
 @given(SHARES, SHARES, DIGITS)
 def test_an_interval_holds_its_ends(one_end, other_end, digits):
     low, high = sorted((one_end, other_end))
@@ -118,23 +102,18 @@ def test_no_other_module_makes_percentages():
             assert not OWN_PERCENTAGE.search(line), f"{path}:{number} makes a percentage; use sepc.wording.percent."
 
 
-def test_counts():
+def test_counts_lists_and_names():
     assert [counted(n, "row") for n in (0, 1, 2, 1200)] == ["0 rows", "1 row", "2 rows", "1,200 rows"]
     assert counted(3, "class", "classes") == "3 classes"
-
-
-def test_lists():
     assert [listed("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert listed((str(i) for i in range(2000)), most=2) == "0, 1 and 1,998 more"
     assert [listed("abc", most=n) for n in (1, 2, 3)] == ["a and 2 more", "a, b and 1 more", "a, b and c"]
-
-
-def test_labels_are_shown_as_they_are_typed():
+    assert with_counts(np.array(["a", "b"]), np.array([1, 2000])) == "a (1), b (2,000)"
+    assert with_counts(range(20), range(20)).endswith("5 (5), … 14 more")
     assert [shown(label) for label in (np.str_("a"), np.int64(2), np.bool_(True), 0.5)] == ["'a'", "2", "True", "0.5"]
-
-
-def test_names_are_short_and_visible():
     assert visible("a\u2028b\x9b") == "a b\\x9b"
     assert short("x" * 100, 9) == "xxxx…xxxx"
     assert name_of(np.str_("two\nlines" + "x" * 100)) == f"two lines{'x' * 31}…{'x' * 39}"
-    assert columns_of("漢字 e\u0301") == 6
+    assert (name_of(np.int64(2020)), columns_of("漢字 e\u0301")) == ("2020", 6)
+    assert floored_percent(0.57) == "57 %"  # 1000 * 0.57 is 569.9999999999999
+    assert floored_percent(0.97299) == "97.2 %"

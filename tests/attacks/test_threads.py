@@ -1,12 +1,18 @@
-"""Eight threads share what has a state, and no row is lost."""
+"""Eight threads share what has a state, and no row is lost; rows that a model refuses leave no trace."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from optional import package_or_skip
 from sepc_benchmarks.attacking.monitors import labels_of, model_of, normal, started
 from sepc_benchmarks.attacking.reviews import SEVERAL, desk
+
+from sepc import SEPClassifier
+from sepc.lifecycle import Monitor, ReviewQueue
+
+pd = package_or_skip("pandas")
 
 N_THREADS, N_CALLS, N_ROWS = 8, 30, 25
 N_ALL = N_THREADS * N_CALLS * N_ROWS
@@ -86,3 +92,22 @@ def test_a_model_decides_the_same_in_every_thread():
     model = model_of(normal, 3)
     first, *others = in_threads(lambda _: model.decide(X))
     assert all((one.trust == first.trust).all() and (one.region == first.region).all() for one in others)
+
+
+def test_refused_rows_leave_no_trace():
+    rng = np.random.default_rng(0)
+    X = normal(rng, 1200)
+    X, y = pd.DataFrame(X, columns=["width", "height"]), labels_of(rng, X)
+    model = SEPClassifier(trust="counts").fit(X[:400], y[:400])
+    monitor, queue = Monitor(model, X[400:800], y[400:800]), ReviewQueue(model, 10, rows=X[400:800], random_state=0)
+    before, new = (monitor.to_bytes(), queue.to_bytes()), X[800:]
+    for bad, said in (
+        (new.rename(columns={"height": "Height"}), "'height'"),
+        (new.assign(width=np.where(np.arange(len(new)) == 7, np.inf, new["width"])), "infinity"),
+        (new[:0], "0 sample"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            monitor.update(bad, y[800:][: len(bad)])
+        with pytest.raises(ValueError, match=said):
+            queue.choose(bad)
+    assert (monitor.to_bytes(), queue.to_bytes()) == before

@@ -24,18 +24,13 @@ def rains(rng, rate):
     return rng.random() < rate
 
 
-def test_holm_multiplies_by_the_number_of_hypotheses_left():
+def test_intervals_and_p_values_are_exact_and_holm_multiplies_by_the_number_of_hypotheses_left():
     # Worked by hand: 0.01 * 4, 0.015 * 3, 0.03 * 2, and 0.04 * 1 raised to the one before it.
     assert holm([0.03, 0.01, 0.04, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_interval_and_p_value_are_exact():
     outcome = Outcome(Attack(PROMISE, "nothing", partial(rains, rate=0.1)), 1000, 70)
-    low, high = outcome.interval
-    assert low == pytest.approx(beta.ppf(0.025, 70, 931))
-    assert high == pytest.approx(beta.ppf(0.975, 71, 930))
+    assert outcome.interval == pytest.approx((beta.ppf(0.025, 70, 931), beta.ppf(0.975, 71, 930)))
     assert outcome.p_value == pytest.approx(binom.sf(69, 1000, 0.05))
 
 
@@ -75,11 +70,9 @@ def test_every_control_is_seen(control):
 
 
 def test_no_two_attacks_are_the_same():
-    names = [(attack.promise.name, attack.tried) for attack in every_attack()]
+    every = list(every_attack())
+    names = [(attack.promise.name, attack.tried) for attack in every]
     assert len(set(names)) == len(names)
-    assert len({attack.promise for attack in every_attack()}) == len({attack.promise.name for attack in every_attack()})
-
-
-def test_every_promise_is_attacked_at_its_level():
-    assert all(0.0 < attack.level < 1.0 for attack in every_attack())
-    assert np.mean([attack.kind is Kind.ATTACK for attack in every_attack()]) > 0.8
+    assert len({attack.promise for attack in every}) == len({attack.promise.name for attack in every})
+    assert all(0.0 < attack.level < 1.0 for attack in every)
+    assert np.mean([attack.kind is Kind.ATTACK for attack in every]) > 0.8

@@ -1,8 +1,11 @@
 """Tables and models that the tests of the command share."""
 
 import csv
+import json
+from functools import partial
 
 import pytest
+from command_runs import complaint, run_here
 from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer
 
@@ -46,3 +49,21 @@ def write_csv(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command in this process."""
+    return partial(run_here, capsys)
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that is refused; the only line that it says."""
+    return lambda *words, code=2: complaint(run(*words), code)
+
+
+@pytest.fixture
+def facts(run):
+    """Run a command; what it says as JSON."""
+    return lambda *words: json.loads(run(*words, "--json").out)

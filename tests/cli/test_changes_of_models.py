@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from command_runs import complaint, run_here
 from optional import package_or_skip
 
 import sepc
@@ -65,62 +64,63 @@ def compared(place):
     return sepc.compare(old, new, table[NAMES], table["side"].to_numpy(), table["ward"].to_numpy())
 
 
-def test_diff_says_what_compare_does(place, capsys, tmp_path):
-    ran = run_here(capsys, *words(place), "--group", "ward", "--output", tmp_path / "changes.csv")
+def test_diff_says_what_compare_does_also_in_blocks(place, run, facts, tmp_path, monkeypatch):
     expected = compared(place)
+    ran = run(*words(place), "--group", "ward", "--output", tmp_path / "changes.csv")
     assert (ran.code, ran.err) == (1, "")
     assert expected.headline() in ran.out
-    assert "By group: ward = " in ran.out
     table = pd.read_csv(tmp_path / "changes.csv")
     assert table["position"].tolist() == expected.rows.position.tolist()
     assert table["label_after"].tolist() == expected.rows.label_after.tolist()
-
-
-def test_diff_prints_json_and_writes_a_page(place, capsys, tmp_path):
-    ran = run_here(capsys, *words(place), "--group", "ward", "--json", "--output", tmp_path / "changes.html")
-    facts, expected = json.loads(ran.out), compared(place)
-    assert facts["changed"] == expected.n_changed > 0
-    assert {group["key"]: group["n_changed"] for group in facts["groups"]} == dict(
+    whole = facts(*words(place), "--group", "ward")
+    assert whole["changed"] == expected.n_changed > 0
+    assert {group["key"]: group["n_changed"] for group in whole["groups"]} == dict(
         zip(expected.groups.key, expected.groups.n_changed.tolist(), strict=True)
     )
-    assert facts["parts"] == [{"part": "model", "n_changed": expected.n_changed}]
-    assert "<h1>Comparison of two models</h1>" in (tmp_path / "changes.html").read_text(encoding="utf-8")
+    assert whole["parts"] == [{"part": "model", "n_changed": expected.n_changed}]
+    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 150)
+    ran = run(*words(place), "--group", "ward", "--json", "--output", tmp_path / "changes.html")
+    blocks = json.loads(ran.out)
+    for facts_of_run in (whole, blocks):
+        facts_of_run.pop("output", None)
+        facts_of_run["terms"] = [term["n_largest"] for term in facts_of_run["terms"]]
+    assert blocks == whole
+    assert (tmp_path / "changes.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_the_same_model_ends_with_zero(place, capsys):
-    ran = run_here(capsys, "diff", place / "old.sepc", place / "old.sepc", place / "rows.csv")
+def test_the_same_model_ends_with_zero(place, run):
+    ran = run("diff", place / "old.sepc", place / "old.sepc", place / "rows.csv")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("No decision changes on 700 rows")
 
 
 @pytest.mark.filterwarnings("ignore:Ignored")
-def test_models_that_read_other_columns_are_compared_row_by_row(place, capsys, tmp_path):
+def test_models_that_read_other_columns_are_compared_row_by_row(place, run, tmp_path):
     table = square(600, 5).assign(code=np.arange(600) % 7)
     save(SEPClassifier().fit(table[["up", "left", "code"]], table["side"].to_numpy()), tmp_path / "wide.sepc")
     rows = square(300, 6).assign(code=np.arange(300) % 7)
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    ran = run_here(capsys, "diff", place / "old.sepc", tmp_path / "wide.sepc", tmp_path / "rows.csv", "--json")
+    ran = run("diff", place / "old.sepc", tmp_path / "wide.sepc", tmp_path / "rows.csv", "--json")
     before = load(place / "old.sepc").decide(rows)
     after = load(tmp_path / "wide.sepc").decide(rows)
     differs = (before.label != after.label) | (before.cause != after.cause)
     assert json.loads(ran.out)["changed"] == int(differs.sum())
 
 
-def test_every_error_of_diff_ends_with_two(place, capsys, tmp_path):
-    assert "no column 'none'" in complaint(run_here(capsys, *words(place, target="none")))
-    assert "cannot be standard input" in complaint(
-        run_here(capsys, "diff", place / "old.sepc", place / "new.sepc", "-", "--format", "csv")
-    )
-    assert "names 3 columns" in complaint(run_here(capsys, *words(place), "--group", "ward,left,up"))
-    missing = run_here(capsys, "diff", place / "old.sepc", place / "none.sepc", place / "rows.csv")
-    assert missing.code == 2
+def test_every_error_of_diff_ends_with_two(place, refused, tmp_path):
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
-    damaged = run_here(capsys, "diff", place / "old.sepc", place / "new.sepc", tmp_path / "damaged.parquet")
-    assert damaged.code == 2
+    for given, said in (
+        (words(place, target="none"), "no column 'none'"),
+        (["diff", place / "old.sepc", place / "new.sepc", "-", "--format", "csv"], "standard input"),
+        ([*words(place), "--group", "ward,left,up"], "names 3 columns"),
+        (words(place, new="none"), "none.sepc"),
+        (words(place, table=tmp_path / "damaged.parquet"), "damaged.parquet"),
+    ):
+        assert said in refused(*given)
 
 
 @pytest.fixture
-def planned(place, capsys, tmp_path):
+def planned(place, run, tmp_path):
     """The words of a check, with a plan that fixes the rows by the digest that the command prints."""
 
     def make(margin):
@@ -128,7 +128,7 @@ def planned(place, capsys, tmp_path):
         plan.write_text(PLAN.format(rows="", margin=margin))
         check = ["check-plan", plan, *words(place, new="new")[1:], "--group", "ward"]
         same = ["check-plan", plan, *words(place, new="old")[1:], "--group", "ward", "--digest"]
-        ran = run_here(capsys, *same)
+        ran = run(*same)
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.startswith('digest = "')
         plan.write_text(PLAN.format(rows=ran.out, margin=margin))
@@ -138,46 +138,36 @@ def planned(place, capsys, tmp_path):
     return make
 
 
-def test_check_plan_passes_line_by_line(planned, capsys, tmp_path):
+def test_check_plan_passes_line_by_line_as_in_the_library(planned, place, run, facts, tmp_path):
     check = planned(margin=0.3)
-    ran = run_here(capsys, *check, "--output", tmp_path / "check.html")
+    ran = run(*check, "--output", tmp_path / "check.html")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("Passed: all 4 lines of the plan.")
+    assert ran.out.startswith("Passed: all 4")
     assert "(ward = east)" in ran.out
-    assert "Candidate 1 of at most 2" in ran.out
     assert "<h1>Refits</h1>" in (tmp_path / "check.html").read_text(encoding="utf-8")
-    again = run_here(capsys, *check, "--json")
-    facts = json.loads(again.out)
-    assert (again.code, facts["passed"], facts["is_repeated"], facts["look"]) == (0, True, True, 1)
-
-
-def test_check_plan_that_does_not_pass_ends_with_one(planned, capsys):
-    ran = run_here(capsys, *planned(margin=0.001))
-    assert (ran.code, ran.err) == (1, "")
-    assert ran.out.startswith("Not passed: of 4 lines, 3 passed and 1 failed.")
-
-
-def test_the_library_agrees_on_the_lines(planned, place, capsys, tmp_path):
-    check = planned(margin=0.3)
-    facts = json.loads(run_here(capsys, *check, "--json").out)
+    told = facts(*check)
+    assert (told["passed"], told["is_repeated"], told["look"]) == (True, True, 1)
     table = pd.read_csv(place / "rows.csv")
     other = tmp_path / "drawn.toml"
     other.write_text(PLAN.format(rows="draw = 700", margin=0.3))
     old, new = (load(place / f"{name}.sepc") for name in ("old", "new"))
     found = check_plan(other, old, new, table[NAMES], table["side"].to_numpy(), {"ward": table["ward"]})
-    assert [line["evidence"] for line in facts["lines"]] == [line.evidence for line in found.lines]
+    assert [line["evidence"] for line in told["lines"]] == [line.evidence for line in found.lines]
 
 
-def test_refusals_end_with_two(planned, place, capsys, tmp_path):
-    check = planned(margin=0.3)
-    table = square(700, 2, corner=True)
+def test_check_plan_that_does_not_pass_ends_with_one(planned, run):
+    ran = run(*planned(margin=0.001))
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith("Not passed: of 4")
+
+
+def test_refusals_end_with_two(planned, place, run, refused, tmp_path):
+    check, table = planned(margin=0.3), square(700, 2, corner=True)
     table[1:].to_csv(tmp_path / "fewer.csv", index=False)
-    fewer = [tmp_path / "fewer.csv" if word == place / "rows.csv" else word for word in check]
-    assert "not the rows that the plan fixes" in complaint(run_here(capsys, *fewer))
     table.assign(side=table["side"].where(table.index > 3)).to_csv(tmp_path / "gaps.csv", index=False)
-    gaps = [tmp_path / "gaps.csv" if word == place / "rows.csv" else word for word in check]
-    assert "lacks 4 labels" in complaint(run_here(capsys, *gaps))
+    for name, said in (("fewer", "not the rows"), ("gaps", "lacks 4 labels")):
+        assert said in refused(*(tmp_path / f"{name}.csv" if word == place / "rows.csv" else word for word in check))
     (tmp_path / "plan.toml").write_text("version = 3")
-    assert "reads plans of version 1" in complaint(run_here(capsys, *check))
+    assert "plans of version 1" in refused(*check)
     (tmp_path / "plan.toml").unlink()
-    assert run_here(capsys, *check).code == 2
+    assert run(*check).code == 2

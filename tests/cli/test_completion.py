@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from command_runs import complaint, run_here
 from optional import package_or_skip
 
 from sepc.cli.entry import COMMANDS
@@ -25,14 +24,14 @@ CASES = [
 
 
 @pytest.fixture
-def script(capsys, tmp_path):
+def script(run, tmp_path):
     """The script for a shell, in a file."""
 
     def made(shell):
         if shutil.which(shell) is None:
             pytest.skip(f"{shell} is not installed")
         path = tmp_path / f"completion.{shell}"
-        path.write_text(run_here(capsys, "completion", shell).out)
+        path.write_text(run("completion", shell).out)
         return path
 
     return made
@@ -78,10 +77,10 @@ def test_zsh_reads_the_script(script):
     )
 
 
-def test_an_unknown_shell(capsys):
-    assert "invalid choice: 'tcsh'" in complaint(run_here(capsys, "completion", "tcsh"))
+def test_an_unknown_shell(refused):
+    assert "invalid choice: 'tcsh'" in refused("completion", "tcsh")
 
 
-def test_without_shtab(capsys, monkeypatch):
+def test_without_shtab(refused, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
-    assert 'pip install "sepc[table]"' in complaint(run_here(capsys, "completion", "bash"), code=1)
+    assert 'pip install "sepc[table]"' in refused("completion", "bash", code=1)

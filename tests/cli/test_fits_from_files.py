@@ -1,10 +1,11 @@
 """Large Parquet files of complete numbers are fitted block by block; of others the command says why they are not."""
 
 import json
+import re
 
 import numpy as np
 import pytest
-from command_runs import complaint, run_here
+from command_runs import complaint
 from optional import package_or_skip
 from test_hostile_tables import measured
 
@@ -21,14 +22,14 @@ def table_of(n, d=3):
 
 
 @pytest.fixture
-def fit(capsys, tmp_path, monkeypatch):
+def fit(run, tmp_path, monkeypatch):
     """Fit on a table as if it were large."""
     monkeypatch.setattr("sepc.cli.parquet_fit.SMALL_CELLS", 0)
 
     def fitted(table, *more):
         table.to_parquet(tmp_path / "t.parquet", row_group_size=100)
         words = ["fit", tmp_path / "t.parquet", "--target", "y", "--output", tmp_path / "m.sepc", *more]
-        return run_here(capsys, *words)
+        return run(*words)
 
     return fitted
 
@@ -65,27 +66,19 @@ def test_why_a_file_is_read_into_memory(why, fit):
     assert ("left out" in ran.err) == ("an id or an index" in why)
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        (["--drop", "x2"], "some of its columns are not used"),
-        (["--test-size", "0.2"], "--test-size needs all rows at once"),
-        (["--max-risk", "0.3"], "--max-risk needs all rows at once"),
-    ],
-)
-def test_options_that_need_memory(given, why, fit):
-    assert f"\nRead into memory, because {why}.\n" in fit(table_of(400), *given).out
+def test_options_that_need_memory(fit):
+    for given, why in (
+        (["--drop", "x2"], "its columns"),
+        (["--test-size", "0.2"], "--test-size"),
+        (["--max-risk", "0.3"], "--max-risk"),
+    ):
+        ran = fit(table_of(400), *given)
+        assert re.search(f"Read into memory, because .*{why}", ran.out)
 
 
 def test_labels_are_told_from_memory(fit):
     assert "holds only 'yes'" in complaint(fit(table_of(400).assign(y="yes")))
-    assert "has 1,400 different labels" in complaint(fit(table_of(1400).assign(y=[f"case {i}" for i in range(1400)])))
-
-
-def test_small_files_are_read_without_a_word(capsys, tmp_path):
-    table_of(400).to_parquet(tmp_path / "t.parquet")
-    words = ["fit", tmp_path / "t.parquet", "--target", "y", "--output", tmp_path / "m.sepc"]
-    assert "Read" not in run_here(capsys, *words).out
+    assert "1,400 different labels" in complaint(fit(table_of(1400).assign(y=[f"case {i}" for i in range(1400)])))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from command_runs import command, complaint, run_here
+from command_runs import command
 from optional import package_or_skip
 
 from sepc import SEPClassifier, save
@@ -35,41 +35,39 @@ def formulas(folder, wdbc, tmp_path):
     return tmp_path
 
 
-def scored(capsys, folder, data, output, *more):
-    words = ["score", folder / "m.sepc", folder / data, "--copy", "=name", "--output", folder / output, *more]
-    ran = run_here(capsys, *words)
-    assert (ran.code, ran.err) == (0, "")
-    if output.endswith("parquet"):
-        found = pd.read_parquet(folder / output)
-        return list(found.columns), found.iloc[:, 0].tolist(), set(found["label"])
-    with (folder / output).open(newline="", encoding="utf-8") as file:
+def read_back(path):
+    """The names, the cells of the first column and the labels of a file of decisions."""
+    if path.suffix == ".parquet":
+        found = pd.read_parquet(path)
+        return list(found.columns), [cell or "" for cell in found.iloc[:, 0]], set(found["label"])
+    with path.open(newline="", encoding="utf-8") as file:
         names, *rows = list(csv.reader(file))
     return names, [row[0] for row in rows], {row[1] for row in rows}
 
 
 @pytest.mark.parametrize("data", ["table.csv", "table.parquet"])
-def test_a_spreadsheet_runs_no_cell(data, formulas, capsys):
-    names, cells, labels = scored(capsys, formulas, data, "out.csv")
-    assert names[:2] == ["'=name", "label"]
-    assert cells == [f"'{cell}" for cell in FORMULAS] + HARMLESS
-    assert labels <= {"'=well", "'-ill"}
+def test_a_spreadsheet_runs_no_cell_unless_asked_for(data, formulas, run):
+    guarded = [f"'{cell}" for cell in FORMULAS]
+    for output, more, mark, cells in (
+        ("out.csv", [], "'", guarded),
+        ("out.csv", ["--raw-cells"], "", FORMULAS),
+        ("out.parquet", [], "", FORMULAS),
+    ):
+        words = ["score", formulas / "m.sepc", formulas / data, "--copy", "=name", "--output", formulas / output]
+        ran = run(*words, *more)
+        assert (ran.code, ran.err) == (0, "")
+        names, found, labels = read_back(formulas / output)
+        assert names[:2] == [f"{mark}=name", "label"]
+        assert found == cells + HARMLESS
+        assert labels <= {f"{mark}=well", f"{mark}-ill"}
 
 
-@pytest.mark.parametrize("data", ["table.csv", "table.parquet"])
-def test_cells_stay_as_they_are_if_asked_for(data, formulas, capsys):
-    for output, more in (("out.csv", ["--raw-cells"]), ("out.parquet", [])):
-        names, cells, labels = scored(capsys, formulas, data, output, *more)
-        assert names[0] == "=name"
-        assert [cell or "" for cell in cells] == FORMULAS + HARMLESS
-        assert labels <= {"=well", "-ill"}
-
-
-def test_two_columns_stay_two(folder, wdbc, tmp_path, capsys):
+def test_two_columns_stay_two(folder, wdbc, tmp_path, run):
     """Also if only the apostrophe tells their names apart."""
     table = wdbc[FEATURES][:2].assign(**{"=a": ["p", "q"], "'=a": ["r", "s"]})
     table.to_csv(tmp_path / "two.csv", index=False)
     words = ["score", folder / "model.sepc", tmp_path / "two.csv", "--copy", "=a,'=a", "--output", tmp_path / "o.csv"]
-    assert run_here(capsys, *words).code == 0
+    assert run(*words).code == 0
     with (tmp_path / "o.csv").open(encoding="utf-8") as file:
         assert [row[:2] for row in csv.reader(file)][1:] == [["p", "r"], ["q", "s"]]
 
@@ -110,7 +108,7 @@ def texts_in(document):
 
 
 @pytest.mark.slow
-def test_no_name_acts_on_the_terminal(hidden, capsys):
+def test_no_name_acts_on_the_terminal(hidden, run):
     """Every command that prints, in words and as JSON, and lines that only a name could have made."""
     table, target, ward = hidden / "table.csv", f"target{HIDDEN}", f"ward{HIDDEN}"
     labelled = [table, "--target", target]
@@ -144,23 +142,23 @@ def test_no_name_acts_on_the_terminal(hidden, capsys):
         ["score", path, table, "--target", target, "--monitor", watch, "--output", hidden / "compared.csv"],
     ]
     for words in runs:
-        ran = run_here(capsys, *words)
+        ran = run(*words)
         assert ran.code in (0, 3), ran.err
         assert SEEN.findall(ran.out + ran.err) == []
         assert [line for line in ran.out.splitlines() if line.startswith("FORGED")] == []
-        told = run_here(capsys, *words, "--json")
+        told = run(*words, "--json")
         assert SEEN.findall(told.out) == []
         assert words[0] not in ("landscape", "fit", "inspect") or HIDDEN in texts_in(json.loads(told.out))
 
 
-def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
+def test_no_name_acts_on_the_terminal_from_an_error(hidden, run, refused):
     table, output = hidden / "table.csv", ["--output", hidden / "m.sepc"]
     fit = ["fit", table, "--target", f"target{HIDDEN}", "--drop", quoted(f"ward{HIDDEN}")]
-    assert run_here(capsys, *fit, "--output", hidden / "known.sepc").code == 0
+    assert run(*fit, "--output", hidden / "known.sepc").code == 0
     for words, said in (
         (["fit", table, "--target", f"tar{HIDDEN}", *output], "Did you mean"),
         (["fit", table, "--target", f"target{HIDDEN}", "--features", quoted(f"no{HIDDEN}"), *output], "has no"),
-        (["fit", table, "--target", "t", "--features", f"no{HIDDEN}", *output], "is not a list of names"),
+        (["fit", table, "--target", "t", "--features", f"no{HIDDEN}", *output], "not a list"),
         (["fit", hidden / f"no{HIDDEN}.csv", "--target", "t", *output], "does not exist"),
         (["inspect", table], "not a sepc model"),
         (["monitor", hidden / "known.sepc", table, "--state", hidden / f"no{HIDDEN}"], "does not exist yet"),
@@ -168,23 +166,20 @@ def test_no_name_acts_on_the_terminal_from_an_error(hidden, capsys):
         (["audit", hidden / "known.sepc", table, "--target", f"tar{HIDDEN}"], "Did you mean"),
         ([f"gu{HIDDEN}ess"], "invalid choice"),
     ):
-        line = complaint(run_here(capsys, *words))
+        line = refused(*words)
         assert said in line
         assert SEEN.findall(line) == []
 
 
 @pytest.mark.slow
-def test_warnings_and_progress_name_nothing_that_acts(hidden, capsys):
-    from sepc.cli.progress_bar import ProgressBar
-
+def test_warnings_name_nothing_that_acts(hidden, run):
     table = pd.read_csv(hidden / "table.csv").drop(columns=f"ward{HIDDEN}".replace("\r\n", "\n"), errors="ignore")
     table = table.select_dtypes("number").assign(**{f"flat{HIDDEN}": 1.0, "target": np.arange(len(table)) % 2})
     table.to_csv(hidden / "flat.csv", index=False)
-    ran = run_here(capsys, "fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
-    assert "sepc: warning: columns left out, because they do not look usable as features: 'flat" in ran.err
+    ran = run("fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
+    assert "'flat" in ran.err
     assert ran.err.count("\n") == 1
     assert SEEN.findall(ran.err) == []
-    assert SEEN.findall(ProgressBar(f"reading {hidden}{HIDDEN}").what) == []
 
 
 def test_decisions_on_a_terminal_hold_nothing_that_acts(folder, wdbc, tmp_path):

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_runs import Ran, complaint, run_here
+from command_runs import Ran, complaint
 from optional import package_or_skip
 from warm_python import warm_python
 
+from sepc import SEPClassifier
+
 pa, pd = package_or_skip("pyarrow"), package_or_skip("pandas")
+pq = package_or_skip("pyarrow.parquet")
 
 FEATURES = ["mean radius", "mean texture", "worst area"]
 HEADER = (",".join([*FEATURES, "target"]) + "\n").encode()
@@ -76,12 +79,12 @@ def test_an_archive_of_zstandard(tmp_path, folder):
     bomb = tmp_path / "bomb.csv.zst"
     bomb.write_bytes(pa.compress(HEADER + b"0" * 2**30, "zstd", asbytes=True))
     ran, megabytes = measured(*words_of("fit", folder, bomb, tmp_path))
-    assert "a row does not end within 1 MB" in complaint(ran)
+    assert "1 MB" in complaint(ran)
     assert megabytes < 400
     bomb.write_bytes(bomb.read_bytes()[:1000])
     assert "bomb.csv.zst" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
     bomb.write_bytes(b"p,y\n1,a\n")
-    assert "bomb.csv.zst cannot be read" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
+    assert "bomb.csv.zst cannot" in complaint(measured(*words_of("fit", folder, bomb, tmp_path))[0])
 
 
 @pytest.mark.slow_cases("parquet-score")
@@ -93,62 +96,55 @@ def test_a_hundred_thousand_columns(suffix, command, folder, tmp_path):
     if suffix == "csv":
         path.write_text(",".join(names) + "\n" + (",".join("1" * n) + "\n") * 3)
     else:
-        import pyarrow.parquet as pq
-
         pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * n, names=names), path)
     ran, megabytes = measured(*words_of(command, folder, path, tmp_path))
     assert f"has {n:,} columns; sepc reads at most 20,000" in complaint(ran)
     assert megabytes < 400
 
 
-@pytest.mark.quick_cases("fit-utf-16", "fit-utf-32-le", "score-*")
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
-@pytest.mark.parametrize("command", ["fit", "score"])
-def test_wide_encodings_are_read_without_being_told(encoding, command, folder, tmp_path, wdbc, capsys):
+@pytest.mark.parametrize(
+    ("encoding", "command"),
+    [("utf-16", "fit"), ("utf-16-le", "score"), ("utf-16-be", "score"), ("utf-32", "score"), ("utf-32-le", "fit")],
+)
+def test_wide_encodings_are_read_without_being_told(encoding, command, folder, tmp_path, wdbc, run):
     path = tmp_path / "wide.csv"
     path.write_bytes(wdbc[[*FEATURES, "target"]].to_csv(index=False).encode(encoding))
     words = words_of(command, folder, path, tmp_path)
     for given in ([], ["--encoding", encoding]):
-        told = run_here(capsys, *words, *given)
+        told = run(*words, *given)
         assert (told.code, told.err) == (0, "")
         assert "569 rows" in told.out
 
 
-def test_bytes_that_are_no_text_in_the_encoding_given(folder, tmp_path, wdbc, capsys):
+def test_bytes_that_are_no_text_in_the_encoding_given(folder, tmp_path, wdbc, refused):
     text = wdbc[[*FEATURES, "target"]].to_csv(index=False)
     (tmp_path / "cut.csv").write_bytes(text.encode("utf-16")[:-1])
     words = words_of("score", folder, tmp_path / "cut.csv", tmp_path)
-    assert "a cell is not utf-16 text" in complaint(run_here(capsys, *words, "--encoding", "utf-16"))
+    assert "utf-16" in refused(*words, "--encoding", "utf-16")
 
 
-def test_an_archive_that_ends_long_after_its_header(folder, tmp_path, capsys):
+def test_an_archive_that_ends_long_after_its_header(folder, tmp_path, refused):
     rng = np.random.default_rng(0)
     rows = b"".join(b"%.9f,%.9f,%.9f,benign\n" % tuple(row) for row in rng.normal(size=(200_000, 3)))
     packed = gzip.compress(HEADER + rows, 1)
     (tmp_path / "cut.csv.gz").write_bytes(packed[: -len(packed) // 8])
     words = words_of("score", folder, tmp_path / "cut.csv.gz", tmp_path)
-    assert "cut.csv.gz cannot be read" in complaint(run_here(capsys, *words))
+    assert "cut.csv.gz cannot" in refused(*words)
 
 
-@pytest.mark.quick_cases("landscape-csv", "fit-csv.gz", "*-parquet")
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
-@pytest.mark.parametrize("command", ["landscape", "fit", "report"])
-def test_a_table_too_large_for_the_memory(command, suffix, tmp_path, capsys):
+@pytest.mark.parametrize(("command", "suffix"), [("landscape", "csv"), ("fit", "csv.gz"), ("report", "parquet")])
+def test_a_table_too_large_for_the_memory(command, suffix, tmp_path, refused):
     n, path = 400_000, tmp_path / f"long.{suffix}"
     table = pd.DataFrame({"x": np.arange(n) % 1000, "target": np.arange(n) % 2})
     table.to_parquet(path) if suffix == "parquet" else table.to_csv(path, index=False)
     words = [command, path, "--target", "target", "--max-memory", "0.05"]
     words += [] if command == "landscape" else ["--output", tmp_path / "out.html"]
-    line = complaint(run_here(capsys, *words))
-    assert "rows of 1 feature would take about" in line
-    assert "and 0.05 GB are allowed by --max-memory. Choose columns with --features" in line
-    assert "is not a positive number of gigabytes" in complaint(run_here(capsys, *words, "--max-memory", "0"))
+    assert "0.05 GB are allowed by --max-memory" in refused(*words)
+    assert "gigabytes" in refused(*words, "--max-memory", "0")
 
 
-def test_what_is_free_bounds_a_fit(tmp_path, capsys):
+def test_what_is_free_bounds_a_fit(tmp_path, refused):
     """A footer may claim any number of rows; a table that this machine cannot hold is refused unread."""
-    import pyarrow.parquet as pq
-
     one = pa.table({"x": pa.array(np.zeros(2**20)), "target": pa.array(np.zeros(2**20, dtype=np.int8))})
     parts: list = []
     pq.write_table(one, tmp_path / "part.parquet", metadata_collector=parts)
@@ -156,51 +152,41 @@ def test_what_is_free_bounds_a_fit(tmp_path, capsys):
     pq.write_metadata(one.schema, tmp_path / "claims.parquet", parts * 10_000)
     words = ["fit", tmp_path / "claims.parquet", "--target", "target", "--output", tmp_path / "m.sepc"]
     words += ["--test-size", "0.5"]
-    line = complaint(run_here(capsys, *words))
-    assert "10,485,760,000 rows of 1 feature would take about 1,573 GB of memory" in line
-    assert "GB are free" in line
+    line = refused(*words)
+    assert "10,485,760,000 rows of 1 feature" in line
+    assert "1,573 GB" in line
+    assert "are free" in line
 
 
 @pytest.mark.parametrize("command", ["fit", "score"])
 def test_text_that_a_file_repeats_from_a_dictionary(command, folder, tmp_path):
-    import pyarrow.parquet as pq
-
     numbers = {name: np.ones(2_000) for name in FEATURES}
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_000, dtype=np.int32)), pa.array(["x" * 10**6]))
     pq.write_table(pa.table(numbers | {"target": text}), tmp_path / "text.parquet", store_schema=False)
     assert pq.read_schema(tmp_path / "text.parquet").field("target").type == pa.string()
     copied = ["--copy", "target"] if command == "score" else []
     ran, megabytes = measured(*words_of(command, folder, tmp_path / "text.parquet", tmp_path), *copied)
-    assert "column 'target' holds more than 256 MB of text in 2,000 rows; leave it out." in complaint(ran)
+    assert "256 MB" in complaint(ran)
     assert megabytes < 400
 
 
-def test_labels_as_long_as_letters(write_csv, capsys, tmp_path):
-    path = write_csv(["x", "target"], *[(i, "ab"[i % 2] * 2_000) for i in range(40)])
-    words = ["fit", path, "--target", "target", "--output", tmp_path / "m.sepc"]
-    assert "holds a text of 2,000 characters; is it the target?" in complaint(run_here(capsys, *words))
-
-
-def test_lists_are_no_columns(folder, tmp_path, wdbc, capsys):
+def test_lists_are_no_columns(folder, tmp_path, wdbc, refused):
     table = wdbc[FEATURES].assign(readings=[[1.0, 2.0]] * len(wdbc))
     table.to_parquet(tmp_path / "lists.parquet")
     words = words_of("score", folder, tmp_path / "lists.parquet", tmp_path)
-    line = complaint(run_here(capsys, *words, "--copy", "readings"))
-    assert "column 'readings' holds lists or structures" in line
+    assert "'readings' holds lists" in refused(*words, "--copy", "readings")
 
 
-def test_rows_of_a_few_bytes_are_decided_some_at_a_time(folder, tmp_path, monkeypatch, capsys):
+def test_rows_of_a_few_bytes_are_decided_some_at_a_time(folder, tmp_path, monkeypatch, run):
     """A block of the file may hold a million of them."""
-    from sepc.cli import model_columns
+    sizes, decide = [], SEPClassifier.decide
 
-    sizes, decide = [], model_columns.Scorer.decide
+    def noted(model, X, **more):
+        sizes.append(len(X))
+        return decide(model, X, **more)
 
-    def noted(scorer, arrays):
-        sizes.append(len(arrays[FEATURES[0]]))
-        return decide(scorer, arrays)
-
-    monkeypatch.setattr(model_columns.Scorer, "decide", noted)
+    monkeypatch.setattr(SEPClassifier, "decide", noted)
     (tmp_path / "short.csv").write_bytes(HEADER.replace(b",target", b"") + b"1,2,3\n" * 300_000)
-    assert run_here(capsys, *words_of("score", folder, tmp_path / "short.csv", tmp_path)).code == 0
+    assert run(*words_of("score", folder, tmp_path / "short.csv", tmp_path)).code == 0
     assert sum(sizes) == 300_000
     assert max(sizes) <= 2**17

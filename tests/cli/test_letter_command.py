@@ -1,9 +1,7 @@
 """`sepc explain --letter`, and the ids and groups of `sepc report`."""
 
-import json
-
 import pytest
-from command_runs import complaint, run_here
+from command_runs import run_here
 from optional import package_or_skip
 
 pd = package_or_skip("pandas")
@@ -28,7 +26,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_a_letter_is_printed_or_written(folder, capsys, tmp_path):
+def test_a_letter_is_printed_or_written(folder, capsys, tmp_path, run, facts):
     words = ["explain", folder / "bank.sepc", folder / "rows.csv", "--row", 3, *LETTER]
     told = run_here(
         capsys, *words, "--label-words", "0=no loan", "--label-words", "1=a loan", "--column-words", "debt=debts"
@@ -38,39 +36,39 @@ def test_a_letter_is_printed_or_written(folder, capsys, tmp_path):
     assert "Ms Roe" in " ".join(told.out.split())
     assert "loan" in told.out
     assert "debt " not in told.out
-    assert run_here(capsys, *words, "--output", tmp_path / "l.html").out == f"Written to {tmp_path / 'l.html'}\n"
+    assert run(*words, "--output", tmp_path / "l.html").out == f"Written to {tmp_path / 'l.html'}\n"
     assert (tmp_path / "l.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    changed = json.loads(run_here(capsys, *words, "--to", "1", "--json").out)["letter"]
+    changed = facts(*words, "--to", "1")["letter"]
     assert "would" in changed
 
 
-def test_a_template_of_ones_own(folder, capsys, tmp_path):
+def test_a_template_of_ones_own(folder, run, refused, tmp_path):
     words = ["explain", folder / "bank.sepc", folder / "rows.csv", "--row", 3, *LETTER]
     (tmp_path / "t.txt").write_text("$organisation says: $contact", encoding="utf-8")
-    assert run_here(capsys, *words, "--template", tmp_path / "t.txt").out.startswith("The Bank says: If you")
+    assert run(*words, "--template", tmp_path / "t.txt").out.startswith("The Bank says: If you")
     (tmp_path / "t.txt").write_text("$organization", encoding="utf-8")
-    assert "Did you mean 'organisation'?" in complaint(run_here(capsys, *words, "--template", tmp_path / "t.txt"))
+    assert "Did you mean 'organisation'?" in refused(*words, "--template", tmp_path / "t.txt")
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (LETTER, "about one row; name it with --row"),
-        (("--row", 3, "--letter", "--contact", "x"), "needs --organisation"),
-        (("--row", 300, *LETTER), "there is no row 300"),
+        (LETTER, "--row"),
+        (("--row", 3, "--letter", "--contact", "x"), "--organisation"),
+        (("--row", 300, *LETTER), "no row 300"),
         (("--row", 3, *LETTER, "--to", "maybe"), "no label 'maybe'"),
         (("--row", 3, *LETTER, "--label-words", "loan"), "NAME=WORDS"),
     ],
 )
-def test_what_cannot_be_written_is_refused(folder, capsys, words, told):
-    assert told in complaint(run_here(capsys, "explain", folder / "bank.sepc", folder / "rows.csv", *words))
+def test_what_cannot_be_written_is_refused(folder, refused, words, told):
+    assert told in refused("explain", folder / "bank.sepc", folder / "rows.csv", *words)
 
 
 @pytest.mark.parametrize("with_model", [False, True])
-def test_reports_with_ids_and_results_by_column(folder, capsys, with_model):
+def test_reports_with_ids_and_results_by_column(folder, facts, with_model):
     words = ["report", folder / "rows.csv", "--target", "granted", "--id", "person", "--results-by", "branch,debt"]
     words += ["--model", folder / "bank.sepc"] if with_model else ["--drop", "branch"]
-    facts = json.loads(run_here(capsys, *words, "--json").out)
+    facts = facts(*words)
     rows = facts["review"] + facts["wrong"]
     assert rows
     assert all(row["row"].startswith("P-") for row in rows)

@@ -1,13 +1,11 @@
 """`sepc look` at a long file reads rows from places all over it, and all of it where lines may be no rows."""
 
 import gzip
-import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from command_runs import complaint, run_here
 from optional import package_or_skip
 
 from sepc.cli import csv_sample, look
@@ -18,8 +16,8 @@ package_or_skip("pyarrow")
 N = 6_000
 
 
-@pytest.fixture
-def files_are_long(monkeypatch):
+@pytest.fixture(autouse=True)
+def _files_are_long(monkeypatch):
     """Files of a few thousand rows are long, and of these 1,000 are read from 50 places."""
     monkeypatch.setattr(csv_sample, "SHORTEST_FILE", 10_000)
     monkeypatch.setattr(csv_sample, "N_PLACES", 50)
@@ -34,12 +32,15 @@ def table(n=N, seed=0):
     return pd.DataFrame({**numbers, **texts, "t": np.where(y, "sick", "well")})
 
 
-def seen(capsys, path, *words):
+@pytest.fixture
+def seen(facts):
     """The facts that a look tells, and the findings by what they are about."""
-    ran = run_here(capsys, "look", path, "--target", "t", "--json", *words)
-    assert ran.code == 0, ran.err
-    facts = json.loads(ran.out)
-    return facts, {(own["about"], own["severity"]) for own in facts["findings"]}
+
+    def looked(path, *words):
+        told = facts("look", path, "--target", "t", *words)
+        return told, {(own["about"], own["severity"]) for own in told["findings"]}
+
+    return looked
 
 
 def written(path, rows=None, change=None, **options):
@@ -48,16 +49,15 @@ def written(path, rows=None, change=None, **options):
     return path
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_a_sample_is_called_one(tmp_path, capsys):
+def test_a_sample_is_called_one(tmp_path, seen, run):
     path = written(tmp_path / "t.csv")
-    facts, about = seen(capsys, path)
+    facts, about = seen(path)
     assert facts["rows_are_estimated"]
     assert facts["rows"] == N
     assert 900 <= facts["looked_at"] <= 1_000
     assert about == {("price", "HANDLED")}
-    first = run_here(capsys, "look", path, "--target", "t").out.splitlines()[0]
-    assert first == f"1 finding in a sample of {facts['looked_at']} of about 6,000 rows"
+    first = run("look", path, "--target", "t").out.splitlines()[0]
+    assert f"sample of {facts['looked_at']} of about 6,000 rows" in first
 
 
 READ_FROM_PLACES = {
@@ -70,10 +70,9 @@ READ_FROM_PLACES = {
 }
 
 
-@pytest.mark.usefixtures("files_are_long")
 @pytest.mark.parametrize("change", READ_FROM_PLACES.values(), ids=READ_FROM_PLACES)
-def test_files_that_are_read_from_places(change, tmp_path, capsys):
-    facts, about = seen(capsys, written(tmp_path / "t.csv", change=change))
+def test_files_that_are_read_from_places(change, tmp_path, seen):
+    facts, about = seen(written(tmp_path / "t.csv", change=change))
     assert facts["rows_are_estimated"]
     assert facts["rows"] == pytest.approx(N, rel=0.02)
     assert about == {("price", "HANDLED")}
@@ -97,81 +96,73 @@ READ_WHOLE = {
 }
 
 
-@pytest.mark.usefixtures("files_are_long")
 @pytest.mark.parametrize("change", READ_WHOLE.values(), ids=READ_WHOLE)
-def test_files_that_are_read_whole(change, tmp_path, capsys):
+def test_files_that_are_read_whole(change, tmp_path, seen):
     path = written(tmp_path / "t.csv", change=change)
-    facts, _ = seen(capsys, path)
+    facts, _ = seen(path)
     assert not facts["rows_are_estimated"]
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_an_archive_and_another_encoding_are_read_whole(tmp_path, capsys):
+def test_an_archive_and_another_encoding_are_read_whole(tmp_path, seen):
     path = written(tmp_path / "t.csv.gz", change=lambda text: gzip.compress(text.encode()))
-    assert seen(capsys, path)[0]["rows"] == N
+    assert seen(path)[0]["rows"] == N
     path = written(tmp_path / "t.csv", change=lambda text: text.replace("€", "£").encode("latin-1"))
-    facts, _ = seen(capsys, path, "--encoding", "latin-1")
+    facts, _ = seen(path, "--encoding", "latin-1")
     assert (facts["rows"], facts["rows_are_estimated"]) == (N, False)
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_rows_that_get_wider_are_told_as_by_a_fit(tmp_path, capsys):
+def test_rows_that_get_wider_are_told_as_by_a_fit(tmp_path, refused):
     text = table().to_csv(index=False, lineterminator="\n").splitlines()
     wide = [line if i < 4_000 else f"{line},more" for i, line in enumerate(text)]
     (tmp_path / "t.csv").write_text("\n".join(wide))
     words = [tmp_path / "t.csv", "--target", "t"]
-    said = complaint(run_here(capsys, "look", *words))
-    assert "a row has 6 cells where the header has 5" in said
-    assert said == complaint(run_here(capsys, "fit", *words, "--output", tmp_path / "m.sepc"))
+    said = refused("look", *words)
+    assert "6 cells where the header has 5" in said
+    assert said == refused("fit", *words, "--output", tmp_path / "m.sepc")
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_text_among_numbers_is_asked_about(tmp_path, capsys):
+def test_text_among_numbers_is_asked_about(tmp_path, seen):
     rows = table()
     rows["b"] = rows["b"].astype(object)
     rows.loc[4_000:, "b"] = "much"
-    _, about = seen(capsys, written(tmp_path / "t.csv", rows))
+    _, about = seen(written(tmp_path / "t.csv", rows))
     assert ("b", "DOUBTFUL") in about
 
 
-def test_a_header_alone(tmp_path, capsys, files_are_long):
+def test_a_header_alone(tmp_path, refused):
     (tmp_path / "t.csv").write_text("a" * 20_000 + ",t\n")
-    assert "has a header but no rows" in complaint(run_here(capsys, "look", tmp_path / "t.csv", "--target", "t"))
+    assert "no rows" in refused("look", tmp_path / "t.csv", "--target", "t")
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_ids_and_rows_in_an_order_are_found(tmp_path, capsys):
+def test_ids_and_rows_in_an_order_are_found(tmp_path, seen):
     rows = table()
     shuffled = np.random.default_rng(1).permutation(N)
     rows = rows.assign(index=np.arange(N), no=1_000 + shuffled, code=[f"K-{i:06d}" for i in shuffled])
-    _, about = seen(capsys, written(tmp_path / "t.csv", rows.sort_values("a")))
+    _, about = seen(written(tmp_path / "t.csv", rows.sort_values("a")))
     assert {("index", "HANDLED"), ("no", "HANDLED"), ("code", "HANDLED"), ("rows", "DOUBTFUL")} < about
-    _, about = seen(capsys, written(tmp_path / "t.csv", rows))
+    _, about = seen(written(tmp_path / "t.csv", rows))
     assert ("rows", "DOUBTFUL") not in about
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_neighbours_that_are_alike_are_no_drift(tmp_path, capsys):
+def test_neighbours_that_are_alike_are_no_drift(tmp_path, seen):
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(3):
         rows = table().assign(person=np.repeat(rng.normal(size=N // 10), 10))
-        assert ("rows", "DOUBTFUL") not in seen(capsys, written(tmp_path / "t.csv", rows))[1]
+        assert ("rows", "DOUBTFUL") not in seen(written(tmp_path / "t.csv", rows))[1]
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_rows_without_a_label_are_estimated_too(tmp_path, capsys):
+def test_rows_without_a_label_are_estimated_too(tmp_path, seen, run):
     rows = table()
     rows.loc[::2, "t"] = None
     path = written(tmp_path / "t.csv", rows)
-    assert seen(capsys, path)[0]["rows"] == N
-    first = run_here(capsys, "look", path, "--target", "t").out.splitlines()[0]
-    assert " of about 3,000 rows; " in first
-    assert first.endswith(" rows of the sample without a label left out")
+    assert seen(path)[0]["rows"] == N
+    first = run("look", path, "--target", "t").out.splitlines()[0]
+    assert " about 3,000 rows" in first
+    assert "without a label" in first
 
 
-@pytest.mark.usefixtures("files_are_long")
-def test_suspects_are_told_by_the_number_of_their_row(tmp_path, capsys):
-    assert not seen(capsys, written(tmp_path / "t.csv"), "--suspects")[0]["rows_are_estimated"]
+def test_suspects_are_told_by_the_number_of_their_row(tmp_path, seen):
+    assert not seen(written(tmp_path / "t.csv"), "--suspects")[0]["rows_are_estimated"]
 
 
 @pytest.fixture
@@ -183,16 +174,16 @@ def raw(monkeypatch):
     return raw_tables
 
 
-@pytest.mark.usefixtures("files_are_long")
+@pytest.mark.slow_cases("1*", "*5", "*7")
 @pytest.mark.parametrize("i", range(20))
-def test_findings_in_raw_tables_are_those_of_all_rows(i, raw, tmp_path, capsys, monkeypatch):
+def test_findings_in_raw_tables_are_those_of_all_rows(i, raw, tmp_path, seen, monkeypatch):
     made = raw.raw_tables()[i].make(np.random.default_rng(0))
     path = written(tmp_path / "t.csv", made.table.assign(t=made.y))
-    facts, about = seen(capsys, path, "--na=-,--")
+    facts, about = seen(path, "--na=-,--")
     assert facts["rows_are_estimated"]
     monkeypatch.setattr(csv_sample, "SHORTEST_FILE", 10**9)
     monkeypatch.setattr(look, "MOST_ROWS", N)
-    facts, of_all = seen(capsys, path, "--na=-,--")
+    facts, of_all = seen(path, "--na=-,--")
     assert not facts["rows_are_estimated"]
     # A sample does not have all rows to add up.
     assert about == of_all - ({("rows", "WRONG")} if "Total" in raw.raw_tables()[i].holds else set())

@@ -1,10 +1,7 @@
 """`sepc explain --recourse`, with relations from a file."""
 
-import json
-
 import numpy as np
 import pytest
-from command_runs import complaint, run_here
 from optional import package_or_skip
 
 pd = package_or_skip("pandas")
@@ -53,13 +50,12 @@ def asked(folder, *more):
     return ["explain", folder / "model.sepc", folder / "rows.csv", "--row", row, "--recourse", *more]
 
 
-def test_answers_keep_the_relations_of_the_file(folder, capsys):
+def test_answers_keep_the_relations_of_the_file(folder, run, facts):
     words = asked(folder, "--to", "yes", "--relations", folder / "limits.toml")
-    told = run_here(capsys, *words)
+    told = run(*words)
     assert told.code == 0
     assert "Recourse to 'yes'" in told.out
-    assert "takes" in told.out
-    (record,) = json.loads(run_here(capsys, *words, "--json").out)
+    (record,) = facts(*words)
     table = pd.read_csv(folder / "rows.csv")
     before = table.iloc[record["row"] - 1]
     assert record["answers"]
@@ -78,18 +74,15 @@ def test_answers_keep_the_relations_of_the_file(folder, capsys):
     [
         ((), "", "needs --to"),
         (("--to", "maybe"), "", "no label 'maybe'"),
-        (("--to", "yes"), "relations = 3", "relations must be a list"),
+        (("--to", "yes"), "relations = 3", "a list"),
         (("--to", "yes"), "related = []", "no setting 'related'"),
-        (("--to", "yes"), "relations = [", "not valid TOML"),
-        (("--to", "yes"), 'relations = ["total = third"]', "there is no column 'third'"),
-        (("--to", "yes"), "[[together]]\nkind = ['a']\nrank = [1, 2]", "lists of different lengths"),
+        (("--to", "yes"), "relations = [", "TOML"),
+        (("--to", "yes"), 'relations = ["total = third"]', "'third'"),
+        (("--to", "yes"), "[[together]]\nkind = ['a']\nrank = [1, 2]", "different lengths"),
     ],
 )
-def test_mistakes_are_told(folder, capsys, tmp_path, words, text, told):
+def test_mistakes_are_told(folder, refused, tmp_path, words, text, told):
     (tmp_path / "limits.toml").write_text(text, encoding="utf-8")
-    assert told in complaint(run_here(capsys, *asked(folder, *words, "--relations", tmp_path / "limits.toml")))
-
-
-def test_recourse_needs_a_row(folder, capsys):
-    words = ["explain", folder / "model.sepc", folder / "rows.csv", "--recourse", "--to", "yes"]
-    assert "name them with --row" in complaint(run_here(capsys, *words))
+    given = asked(folder, *words, "--relations", tmp_path / "limits.toml")
+    assert told in refused(*given)
+    assert "--row" in refused(*given[:3], "--recourse", "--to", "yes")

@@ -1,17 +1,14 @@
 """What the columns of a table are, and how they become features."""
 
-import re
-
 import numpy as np
 import pytest
 from optional import package_or_skip
+from zoo import fitted_once
 
-from sepc import FormatError, SEPClassifier, load, save
+from sepc import SEPClassifier
 from sepc.columns.categories import fit_categories, folds_of
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.errors import LeftOutWarning
-from sepc.io.container import decode, encode
-from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 
@@ -55,18 +52,15 @@ def test_kinds_are_found_from_types_and_values():
             "empty": [None] * n,
         }
     )
+    kept = dict.fromkeys(("number", "whole", "flag", "nullable", "spaced"), (Kind.NUMBER, ""))
     found = {column.name: (column.kind, column.why) for column in kinds_of(table, (), ())}
     assert found == {
-        "number": (Kind.NUMBER, ""),
-        "whole": (Kind.NUMBER, ""),
-        "flag": (Kind.NUMBER, ""),
-        "nullable": (Kind.NUMBER, ""),
+        **kept,
         "text": (Kind.CATEGORY, ""),
         "typed": (Kind.CATEGORY, ""),
         "date": (Kind.DATE, ""),
         "id": (Kind.LEFT_OUT, "an id"),
         "index": (Kind.LEFT_OUT, "an index"),
-        "spaced": (Kind.NUMBER, ""),
         "constant": (Kind.LEFT_OUT, "a constant"),
         "note": (Kind.LEFT_OUT, "free text"),
         "empty": (Kind.LEFT_OUT, "empty"),
@@ -92,27 +86,14 @@ def test_a_table_is_taken_as_it_is():
     assert "job" in dict(classifier.decide(table)[0].terms().named())
 
 
-@pytest.mark.parametrize("trust", ["weights", "counts"])
-def test_polars_and_arrow_and_files_give_the_same_decisions(trust, tmp_path):
-    polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
-    table, y = people()
-    classifier = SEPClassifier(trust=trust).fit(table, y)
-    decided = classifier.decide(table)
-    save(classifier, tmp_path / "model.sepc")
-    again = load(tmp_path / "model.sepc")
-    plain = table.assign(town=table["town"].astype(object))
-    for X in (table, plain, polars.from_pandas(plain), pyarrow.Table.from_pandas(plain)):
-        for model in (classifier, again):
-            np.testing.assert_array_equal(model.decide(X).probabilities, decided.probabilities)
-            np.testing.assert_array_equal(model.decide(X).region, decided.region)
-    for X in (polars.from_pandas(plain), pyarrow.Table.from_pandas(plain)):
-        other = SEPClassifier(trust=trust).fit(X, y)
-        np.testing.assert_array_equal(other.decide(X).probabilities, decided.probabilities)
+@fitted_once
+def of_people():
+    return SEPClassifier(max_ellipsoids=3).fit(*people())
 
 
 def test_terms_add_up_with_categories():
-    table, y = people()
-    decisions = SEPClassifier().fit(table, y).decide(table)
+    table = people()[0]
+    decisions = of_people().decide(table)
     terms, each = decisions.terms(), np.arange(len(table))
     near = decisions.gauge < 2
     label = np.searchsorted(decisions.classes, decisions.label)
@@ -121,13 +102,11 @@ def test_terms_add_up_with_categories():
 
 
 def test_a_category_not_seen_in_training_is_said_so_and_changes_little():
-    table, y = people()
-    classifier = SEPClassifier().fit(table, y)
-    odd = table[:3].assign(job=["farrier", "nurse", None])
-    decisions = classifier.decide(odd)
-    assert "job 'farrier' was not seen in training." in decisions.why(0)
+    table, classifier = people()[0], of_people()
+    decisions = classifier.decide(table[:3].assign(job=["farrier", "nurse", None]))
+    assert "job 'farrier' was not seen" in decisions.why(0)
     assert "not seen" not in decisions.why(1)
-    assert "job is missing, which it never was in training." in decisions.why(2)
+    assert "job is missing" in decisions.why(2)
     others = [classifier.decide(table[:1].assign(job=[job])).probabilities[0, 1] for job in set(table["job"])]
     assert min(others) < decisions.probabilities[0, 1] < max(others)
 
@@ -139,20 +118,14 @@ def test_what_is_no_feature_is_left_out_with_one_warning():
     with pytest.warns(LeftOutWarning) as caught:
         classifier = SEPClassifier().fit(table, y)
     assert len(caught) == 1
-    assert str(caught[0].message) == (
-        "Left out, because they are not usable as features: 'patient' (an index), 'key' (an id) and 'site' (a "
-        "constant). Name them in force_features to use them."
-    )
     assert caught[0].filename == __file__
     used, left_out = classifier.preparation_.summary().split("; left out: ")
     assert used == "5 features: 2 numbers, 2 categories, 1 date"
     assert left_out == "'patient' (an index), 'key' (an id) and 'site' (a constant)"
-    with pytest.warns(LeftOutWarning, match="'key' .an id. and 'site'"):
+    with pytest.warns(LeftOutWarning, match="'key'"):
         kept = SEPClassifier(force_features=["patient"]).fit(table, y)
     assert "patient" in kept.model_.feature_names
-    with pytest.raises(
-        ValueError, match=r"No column can be used: 'key' \(an id\). Name the ones to use in force_features."
-    ):
+    with pytest.raises(ValueError, match="force_features"):
         SEPClassifier().fit(table[["key"]], y)
 
 
@@ -172,21 +145,11 @@ def test_rows_do_not_see_their_own_label_in_their_encoding():
 
 @pytest.mark.parametrize("parameter", ["categorical_features", "force_features"])
 def test_names_of_columns_that_are_not_there_are_refused(parameter):
-    table, y = people()
-    with pytest.raises(ValueError, match=r"There is no column 'jop'; there are 'age', 'pay', 'job'"):
+    table, y = people(60)
+    with pytest.raises(ValueError, match="'jop'; there are 'age', 'pay', 'job'"):
         SEPClassifier(**{parameter: ["jop"]}).fit(table, y)
-    with pytest.raises(TypeError, match="name columns of a table, but X is not a table"):
+    with pytest.raises(TypeError, match="not a table"):
         SEPClassifier(**{parameter: ["job"]}).fit(table[["age", "pay"]].to_numpy(), y)
-
-
-def test_columns_that_held_numbers_in_training_must_hold_them_later():
-    table, y = people()
-    numbers = table[["age", "pay"]]
-    classifier = SEPClassifier().fit(numbers, y)
-    with pytest.raises(ValueError, match="Column 'pay' held numbers in training, but now holds 'much'. Correct it"):
-        classifier.decide(numbers.assign(pay="much"))
-    with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
-        classifier.decide(numbers.assign(age="old", pay=table["since"]))
 
 
 @pytest.mark.slow
@@ -203,20 +166,16 @@ def test_of_very_many_categories_only_the_frequent_ones_have_a_step():
     assert classifier.score(table[500:], y[500:]) > 0.75
 
 
-def test_two_categories_are_one_number_whatever_the_number_of_classes():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"kind": rng.choice(["a", "b"], 300), "noise": rng.normal(size=300)})
-    y = np.where(table["kind"] == "a", 0, rng.integers(1, 3, 300))
-    assert SEPClassifier().fit(table, y).model_.feature_names == ("kind", "noise")
-
-
 @pytest.mark.parametrize("n_kinds", [2, 6])
 def test_new_rows_of_a_category_lie_among_its_training_rows(n_kinds):
     rng = np.random.default_rng(0)
     kind = rng.integers(n_kinds, size=1_000)
     table = pd.DataFrame({"kind": [f"k{i}" for i in kind], "noise": rng.normal(size=1_000)})
     y = np.where(kind % 2 == 0, "even", "odd")
-    decisions = SEPClassifier().fit(table[:600], y[:600]).decide(table[600:])
+    classifier = SEPClassifier().fit(table[:600], y[:600])
+    if n_kinds == 2:
+        assert classifier.model_.feature_names == ("kind", "noise")
+    decisions = classifier.decide(table[600:])
     assert (decisions.label == y[600:]).all()
     assert decisions.accepted.mean() > 0.95
     assert (decisions.gauge < 1.0).mean() > 0.95
@@ -235,15 +194,6 @@ def test_equal_rows_are_spread_over_folds_whatever_their_order():
         assert np.ptp(np.bincount(folds[own], minlength=5)) <= 1
         assert sorted(folds[own]) == sorted(shuffled[own[order]])
     assert folds_of(np.zeros((3, 1)), np.array([0, 1, 1]), seed=0).tolist() == [-1, 0, 1]
-
-
-def test_equal_rows_of_different_labels_do_not_tell_their_labels():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({name: rng.choice(list("abc"), 3_000) for name in ("ward", "shift")})
-    y = rng.random(3_000) < np.where(table["ward"] == "a", 0.8, 0.3)
-    decisions = SEPClassifier(min_trust=0.75).fit(table[:1500], y[:1500]).decide(table[1500:])
-    right = decisions.label == y[1500:]
-    assert abs(decisions.trust.mean() - right.mean()) < 0.05
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 12])
@@ -271,81 +221,43 @@ def test_gaps_of_any_kind_are_taken():
     decided = classifier.decide(gaps[300:])
     assert (decided.label == y[300:]).mean() > 0.75
     undated = decided[gaps["since"][300:].isna().to_numpy()][0]
-    assert "since, since, time of year (sine) and since, time of year (cosine) are missing" not in undated.why()
-    assert "since is missing." in undated.why() or "pay and since are missing." in undated.why()
     assert "since" in dict(undated.ask_for())
-    assert not any("time of year" in name for name, _ in undated.ask_for())
+    assert not any("time of year" in text for text in (undated.why(), *dict(undated.ask_for())))
 
 
-def test_a_row_alone_has_gaps_of_any_kind():
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (lambda table: table.assign(age="old"), ValueError, "'age' held numbers in training, but now holds 'old'"),
+        (lambda table: table.assign(since=1.0), ValueError, "'since' held dates"),
+        (lambda table: np.zeros((3, 5)), TypeError, "named columns"),
+        (lambda table: table.drop(columns="job"), ValueError, "no column 'job'"),
+    ],
+)
+def test_columns_of_other_kinds_are_refused_by_name(change, kind, said):
+    with pytest.raises(kind, match=said):
+        of_people().decide(change(people()[0]))
+
+
+def test_columns_of_numbers_are_refused_and_taken_by_name():
     table, y = people()
-    classifier = SEPClassifier().fit(table, y)
-    gone = {"age": None, "since": None, "job": None, "town": None}
-    alone = classifier.decide(pd.DataFrame([table.iloc[0].to_dict() | gone]))
-    together = classifier.decide(pd.concat([table[:1].assign(age=np.nan, since=pd.NaT, job=None, town=None), table]))
-    np.testing.assert_array_equal(alone.probabilities[0], together.probabilities[0])
-    assert re.search(r"(age and since|2 values) are missing", alone.why(0))
-
-
-@pytest.mark.slow
-def test_dates_are_dates_in_any_dress():
-    table, y = people()
-    table["since"] = table["since"].where(table["age"] > 25).dt.floor("s")
-    decided = SEPClassifier().fit(table, y).decide(table)
-    zoned = table["since"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
-    objects = pd.Series([None if when is pd.NaT else when.to_pydatetime() for when in zoned], dtype=object)
-    polars, pyarrow = package_or_skip("polars"), package_or_skip("pyarrow")
-    arrow = pyarrow.Table.from_pandas(table.assign(town=table["town"].astype(object)))
-    in_tokyo = arrow.column("since").cast(pyarrow.timestamp("us", "Asia/Tokyo"))
-    arrow = arrow.set_column(arrow.column_names.index("since"), "since", in_tokyo)
-    for X in (table.assign(since=zoned), table.assign(since=objects), arrow, polars.from_arrow(arrow)):
-        other = SEPClassifier().fit(X, y)
-        assert other.preparation_.summary() == "5 features: 2 numbers, 2 categories, 1 date"
-        np.testing.assert_array_equal(other.decide(X).trust, decided.trust)
-    days = table["since"].dt.floor("D")
-    dates = pd.Series([None if when is pd.NaT else when.date() for when in days], dtype=object)
-    whole, of_dates = (SEPClassifier().fit(table.assign(since=own), y).decide(table) for own in (days, dates))
-    np.testing.assert_array_equal(whole.trust, of_dates.trust)
-
-
-def test_columns_of_other_kinds_are_refused_by_name():
-    table, y = people()
-    with pytest.raises(ValueError, match="Column 'pay' contains infinite values"):
+    with pytest.raises(ValueError, match="'pay' contains infinite"):
         SEPClassifier().fit(table.assign(pay=table["pay"].where(table["pay"] > 2, np.inf)), y)
-    classifier = SEPClassifier().fit(table, y)
-    with pytest.raises(ValueError, match="Column 'age' held numbers in training, but now holds 'old'"):
-        classifier.decide(table.assign(age="old"))
-    with pytest.raises(ValueError, match="Column 'since' held dates in training"):
-        classifier.decide(table.assign(since=1.0))
-    with pytest.raises(TypeError, match="fitted to a table with named columns"):
-        classifier.decide(np.zeros((3, 5)))
-    with pytest.raises(ValueError, match="There is no column 'job', which the model was fitted to"):
-        classifier.decide(table.drop(columns="job"))
-
-
-@pytest.mark.slow
-def test_numbers_alone_need_no_preparation():
-    table, y = people()
-    numbers = table[["age", "pay"]]
-    classifier = SEPClassifier().fit(numbers, y)
-    array = SEPClassifier().fit(numbers.to_numpy(), y)
+    numbers, options = table[["age", "pay"]], {"max_ellipsoids": 3}
+    classifier = SEPClassifier(**options).fit(numbers, y)
+    array = SEPClassifier(**options).fit(numbers.to_numpy(), y)
     np.testing.assert_array_equal(classifier.decide(numbers).trust, array.decide(numbers.to_numpy()).trust)
     assert classifier.encoding_ is None
     assert classifier.preparation_.used_columns == ("age", "pay")
     assert classifier.preparation_.summary() == array.preparation_.summary() == "2 features: 2 numbers"
-
-
-def test_a_file_whose_columns_have_other_names_is_refused():
-    table, y = people()
-    arrays, content = decode(to_bytes(SEPClassifier().fit(table, y)))
-    content["model"]["feature_names_in"][0] = "aged"
-    with pytest.raises(FormatError, match="columns that do not match its feature names"):
-        from_bytes(encode(arrays, content))
+    with pytest.raises(ValueError, match="'pay' held numbers in training, but now holds 'much'"):
+        classifier.decide(numbers.assign(pay="much"))
+    with pytest.raises(ValueError, match="'age' held numbers in training, but now holds 'old'"):
+        classifier.decide(numbers.assign(age="old", pay=table["since"]))
 
 
 def test_a_table_without_a_column_of_training_is_refused_by_name():
-    table, y = people()
-    numbered = dict(enumerate(table.columns))
-    classifier = SEPClassifier().fit(table.rename(columns={name: j for j, name in numbered.items()}), y)
-    with pytest.raises(ValueError, match="There is no column '2', which the model was fitted to"):
+    table, y = people(100)
+    classifier = SEPClassifier(max_ellipsoids=2).fit(table.set_axis(range(5), axis=1), y)
+    with pytest.raises(ValueError, match="no column '2'"):
         classifier.decide(table.set_axis([0, 1, 9, 3, 4], axis=1))

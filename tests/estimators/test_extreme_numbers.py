@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from sepc import (
@@ -39,7 +40,12 @@ def rows():
 
 def decided(model, scale):
     X, y = rows()
-    return model.fit(X[::2] * scale, y[::2]).decide(X[1::2] * scale)
+    return clone(model).fit(X[::2] * scale, y[::2]).decide(X[1::2] * scale)
+
+
+@cache
+def plainly_decided(name):
+    return decided(MODELS[name], 1.0)
 
 
 @pytest.mark.quick_cases(
@@ -48,7 +54,7 @@ def decided(model, scale):
 @pytest.mark.parametrize("scale", [1e300, 1e-300, MIXED], ids=["1e300", "1e-300", "mixed"])
 @pytest.mark.parametrize("name", MODELS)
 def test_decisions_do_not_see_the_magnitude(name, scale):
-    plain, scaled = decided(MODELS[name], 1.0), decided(MODELS[name], scale)
+    plain, scaled = plainly_decided(name), decided(MODELS[name], scale)
     for column in ("label", "accepted", "cause", "region"):
         np.testing.assert_array_equal(getattr(scaled, column), getattr(plain, column))
     np.testing.assert_allclose(scaled.trust, plain.trust, rtol=0, atol=1e-10)
@@ -60,7 +66,7 @@ def test_without_standardisation_one_unit_serves_all_features(scale):
     plain, scaled = decided(SEPClassifier.as_published(), 1.0), decided(SEPClassifier.as_published(), scale)
     np.testing.assert_array_equal(scaled.label, plain.label)
     np.testing.assert_array_equal(scaled.trust, plain.trust)
-    with pytest.raises(ValueError, match=r"Feature 'x1' varies by .*e-29\d and 'x0' .* Bring them to similar units"):
+    with pytest.raises(ValueError, match=r"'x1' varies by .*e-29\d and 'x0'"):
         decided(SEPClassifier(standardize=False), MIXED)
 
 
@@ -70,24 +76,17 @@ def test_numbers_without_digits_or_beyond_range_are_refused_by_name(model, scale
     X, y = rows()
     X = np.column_stack([X[:, 0], X[:, 1] * scale, X[:, 2:]])
     action = "Multiply" if scale < 1 else "Divide"
-    with pytest.raises(ValueError, match=f"^Feature 'x1' ranges from .* {action} it by a constant first.$"):
+    with pytest.raises(ValueError, match=f"'x1' ranges from .* {action}"):
         model.fit(X, y)
 
 
-def test_a_feature_of_the_smallest_number_is_refused_by_name():
+def test_tiny_numbers_are_refused_by_name():
     X, y = rows()
-    with pytest.raises(ValueError, match="Feature 'x4' ranges from 0 to 4.94e-324"):
+    with pytest.raises(ValueError, match="'x4' ranges from 0 to 4.94e-324"):
         SEPClassifier().fit(np.column_stack([X, np.where(y == 1, 5e-324, 0.0)]), y)
-
-
-def test_thin_ellipsoids_of_tiny_numbers_are_refused_by_name():
-    X, y = rows()
-    X = np.column_stack([X, X[:, 0] + 1e-3 * X[:, 1]]) * 1e-306
-    with (
-        pytest.warns(FlatSetWarning, match="collinear"),
-        pytest.raises(ValueError, match=r"Feature 'x\d' varies so little .* Multiply it by a constant first."),
-    ):
-        [fitted.ellipsoid for fitted in SEPClassifier().fit(X, y).ellipsoids_]
+    thin = np.column_stack([X, X[:, 0] + 1e-3 * X[:, 1]]) * 1e-306
+    with pytest.warns(FlatSetWarning, match="collinear"), pytest.raises(ValueError, match=r"'x\d' varies so little"):
+        [fitted.ellipsoid for fitted in SEPClassifier().fit(thin, y).ellipsoids_]
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-310])
@@ -116,16 +115,11 @@ def test_rows_at_the_end_of_all_numbers_are_unseen(name):
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_the_lifecycle_and_the_landscape_do_not_see_the_magnitude(scale):
     X, y = rows()
-    model = SEPClassifier().fit(X * scale, y)
-    plain = SEPClassifier().fit(X, y)
-    found, wanted = (
-        audit(SEPClassifier().fit(X[::2] * unit, y[::2]), X[1::2] * unit, y[1::2]) for unit in (scale, 1.0)
-    )
+    model, plain = (SEPClassifier().fit(X[::2] * unit, y[::2]) for unit in (scale, 1.0))
+    found, wanted = (audit(own, X[1::2] * unit, y[1::2]) for own, unit in ((model, scale), (plain, 1.0)))
     assert (found.n_errors, found.failing.tolist()) == (wanted.n_errors, wanted.failing.tolist())
     assert found.expected == pytest.approx(wanted.expected)
     moved = [Monitor(m, X * s, y).update((X + [20.0, 0, 0, 0]) * s) for m, s in ((model, scale), (plain, 1.0))]
-    assert [(alarm.kind, alarm.region, alarm.now) for alarm in moved[0]] == [
-        (alarm.kind, alarm.region, alarm.now) for alarm in moved[1]
-    ]
-    assert len(moved[0]) > 0
+    alarms = [[(alarm.kind, alarm.region, alarm.now) for alarm in each] for each in moved]
+    assert alarms[0] == alarms[1] != []
     assert str(Landscape(X * scale, y)) == str(Landscape(X, y))

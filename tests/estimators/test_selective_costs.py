@@ -7,9 +7,8 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+from sepc import Costs, SelectiveClassifier
 from sepc.estimators.selective.cost_control import choose_cheapest
-from sepc.estimators.selective.costs import Costs
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.risk_control import choose_threshold
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.fixed_sequence import fixed_grid
@@ -34,35 +33,6 @@ def test_matrix_from_pairs_and_from_an_array():
     assert costs.of(TWO[[0, 0, 1, 1]], TWO[[0, 1, 0, 1]], TWO).tolist() == [0, 5, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("costs", "message"),
-    [
-        (Costs(CREDIT, review=0), "cost of a review is 0; it must be a number above 0"),
-        (Costs(CREDIT, review=np.nan), "cost of a review is nan"),
-        (Costs({**CREDIT, ("bad", "good"): -5}, 0.5), "The cost of 'good' instead of 'bad' is -5"),
-        (Costs([[0, np.nan], [1, 0]], 0.5), "A cost of an error is nan"),
-        (Costs([[0, 5, 1], [1, 0, 1]], 0.5), r"have shape \(2, 3\); the 2 classes 'bad' and 'good' need \(2, 2\)"),
-        (Costs({("bad", "good"): 5}, 0.5), r"lack the pair \('good', 'bad'\)"),
-        (Costs({**CREDIT, ("bad", "fine"): 5}, 0.5), r"lack the pair \('fine', 'bad'\)"),
-        (Costs({**CREDIT, ("bad", 7): 5}, 0.5), r"name \('bad', 7\); each must be a pair"),
-        (Costs({**CREDIT, "bad": 5}, 0.5), r"name 'bad'; each must be a pair"),
-        (Costs(CREDIT, review=5), "No error costs more than a review: at most 5, and a review costs 5"),
-    ],
-)
-def test_errors_say_what_is_wrong(costs, message):
-    with pytest.raises(ValueError, match=message):
-        SelectiveClassifier(LogisticRegression(), costs).fit(*credit(200))
-
-
-def test_a_label_without_costs_and_a_bare_matrix():
-    X, y = credit(200)
-    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    with pytest.raises(ValueError, match=r"lack the pair \('bad', 'ugly'\)"):
-        SelectiveClassifier(frozen, Costs(CREDIT, 0.5)).fit(X, np.where(X[:, 0] > 3, "ugly", y))
-    with pytest.raises(TypeError, match="a cost matrix goes into Costs"):
-        SelectiveClassifier(frozen, np.eye(2)).fit(X, y)
-
-
 def test_labels_the_classifier_does_not_know_have_costs():
     X, y = credit(3000)
     frozen = FrozenEstimator(LogisticRegression().fit(X[:1000], y[:1000]))
@@ -73,14 +43,12 @@ def test_labels_the_classifier_does_not_know_have_costs():
     knowing = SelectiveClassifier(frozen, costs).fit(X[1000:], truth[1000:])
     assert knowing.classes_.tolist() == ["bad", "good", "ugly"]
     assert not (knowing.decide(X).accepted & (X[:, 0] > 2)).any()
-    assert "The classifier does not know 'ugly'; such rows count as errors." in knowing.summary()
+    assert "does not know 'ugly'" in knowing.summary()
     # Named, but not met: the largest cost that may come makes the promise harder to keep.
     unmet = SelectiveClassifier(frozen, costs).fit(X[1000:], y[1000:])
     assert unmet.classes_.tolist() == ["bad", "good", "ugly"]
-    assert (
-        unmet.controls_[None].n_needed
-        > SelectiveClassifier(frozen, Costs(CREDIT, 0.4)).fit(X, y).controls_[None].n_needed
-    )
+    two = SelectiveClassifier(frozen, Costs(CREDIT, 0.4)).fit(X, y)
+    assert unmet.controls_[None].n_needed > two.controls_[None].n_needed
 
 
 def test_one_cost_is_tested_as_errors_are():
@@ -143,13 +111,7 @@ def test_classifier_with_costs(frozen):
     assert mean_cost == pytest.approx(fitted.mean_cost_, abs=0.04)
     assert mean_cost < 0.35
     assert not hasattr(fitted, "risk_bound_")
-    saved = f"{0.4 - fitted.mean_cost_:.3g}"
-    summary = fitted.summary()
-    assert summary.startswith(
-        "An accepted row costs at most 0.4 on average, the cost of a review, with 95 % confidence, if new rows "
-    )
-    total = f"{fitted.mean_cost_:.3g}"
-    assert f"Errors and reviews together cost about {total} a row, {saved} less than a review of every row." in summary
+    assert f"{fitted.mean_cost_:.3g} a row, {0.4 - fitted.mean_cost_:.3g} less" in fitted.summary()
     assert clone(fitted).fit(X[:2000], y[:2000]).threshold_ == fitted.threshold_
 
 
@@ -157,11 +119,8 @@ def test_no_threshold_is_worth_it():
     X, y = credit(60)
     few = SelectiveClassifier(LogisticRegression(), Costs(CREDIT, 0.4), random_state=0).fit(X, y)
     assert (few.threshold_, few.coverage_, few.mean_cost_) == (np.inf, 0.0, 0.4)
-    assert few.summary() == (
-        "No threshold can keep the promise that an accepted row costs at most 0.4 on average, the cost of a review, "
-        "with 95 % confidence, so no row is accepted: it takes at least 36 accepted calibration rows without a cost, "
-        "or more with few costs, and there are only 30 calibration rows."
-    )
+    assert "at least 36" in few.summary()
+    assert "only 30" in few.summary()
     noise = TWO[np.random.default_rng(0).integers(2, size=2000)]
     hopeless = SelectiveClassifier(LogisticRegression(), Costs(CREDIT, 0.4), random_state=0).fit(credit(2000)[0], noise)
     assert "most trusted cost " in str(hopeless)

@@ -1,16 +1,24 @@
-"""SEPClassifier as users meet it: decisions, reasons, regions, and the history of the fit."""
+"""SEPClassifier as users meet it: decisions, regions, ellipsoids, importances, and the history of the fit."""
+
+from __future__ import annotations
 
 import cases
 import numpy as np
 import pytest
 from optional import package_or_skip
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.feature_selection import SelectFromModel
 
-from sepc import SEPClassifier
-from sepc.decisions.kinds import Cause, Rule
-from sepc.errors import FlatSetWarning
+import sepc
+from sepc import Cause, FlatSetWarning, SelectiveClassifier, SEPClassifier
+from sepc.decisions.decisions import rename_features
+from sepc.decisions.deferred import Deferred
+from sepc.decisions.row_wise import given_fields
+from sepc.estimators.sep.progress import listen_to_rounds
+from sepc.results import FittedEllipsoid, Rule
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
+pd = package_or_skip("pandas")
 
 MOONS = make_moons(400, noise=0.1, random_state=0)
 
@@ -20,44 +28,10 @@ def moons():
     return SEPClassifier().fit(*MOONS)
 
 
-@pytest.fixture(scope="module")
 def wdbc():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    X, labels = X.iloc[:, [1, 20, 23]], np.where(y == 0, "malignant", "benign")
-    return SEPClassifier().fit(X[::2], labels[::2]), X[1::2], labels[1::2]
-
-
-def test_decisions_index_filter_and_become_a_frame(moons):
-    decisions = moons.decide(MOONS[0])
-    assert len(decisions) == 400
-    accepted = decisions[decisions.accepted]
-    assert len(accepted) == decisions.accepted.sum()
-    assert (accepted.trust >= 0.95).all()
-    frame = decisions[:5].to_frame()
-    names = [
-        "label",
-        "trust",
-        "accepted",
-        "cause",
-        "region",
-        "rule",
-        "gauge",
-        "counts_label",
-        "n_0",
-        "n_1",
-        "p_0",
-        "p_1",
-    ]
-    assert list(frame.columns) == names
-    assert frame["rule"][0] == decisions[0].rule.name
-    assert [decision.label for decision in decisions[:3]] == decisions.label[:3].tolist()
-
-
-def test_label_is_the_most_probable_class_and_trust_its_probability(moons):
-    decisions = moons.decide(MOONS[0] * 1.1)
-    np.testing.assert_array_equal(decisions.label, moons.classes_[decisions.probabilities.argmax(axis=1)])
-    np.testing.assert_array_equal(decisions.trust, decisions.probabilities.max(axis=1))
-    np.testing.assert_allclose(decisions.probabilities.sum(axis=1), 1)
+    X, labels = X.iloc[::2, [1, 20, 23]], np.where(y == 0, "malignant", "benign")[::2]
+    return SEPClassifier().fit(X, labels), X.to_numpy(), labels
 
 
 def test_regions_lead_back_to_the_training_rows(moons):
@@ -77,38 +51,29 @@ def test_regions_lead_back_to_the_training_rows(moons):
     assert len(frame) == len(moons.regions_) == sum(1 for _ in moons.regions_)
 
 
-def test_causes_partition_what_is_not_accepted(moons):
-    decisions = moons.decide(np.vstack([MOONS[0], MOONS[0] + 30]))
+def test_labels_are_the_most_probable_and_causes_partition_what_is_not_accepted(moons):
+    away = np.array([[0.5, 1.6], [0.5, 3.0], [0.5, 10.0], [0.5, 1e6]])
+    decisions = moons.decide(np.vstack([MOONS[0], MOONS[0] + 30, away]))
+    np.testing.assert_array_equal(decisions.label, moons.classes_[decisions.probabilities.argmax(axis=1)])
+    np.testing.assert_array_equal(decisions.trust, decisions.probabilities.max(axis=1))
+    np.testing.assert_allclose(decisions.probabilities.sum(axis=1), 1)
+    assert (decisions[decisions.accepted].trust >= 0.95).all()
     assert (decisions.accepted == (decisions.cause == Cause.ACCEPTED)).all()
     refused = decisions[~decisions.accepted]
     np.testing.assert_array_equal(refused.rule == Rule.NEAREST, refused.cause == Cause.UNSEEN)
-    assert (decisions.cause[400:] == Cause.UNSEEN).all()
-    assert (decisions.gauge[400:] > 1).all()
+    assert (decisions.cause[400:800] == Cause.UNSEEN).all()
+    assert (decisions.gauge[400:800] > 1).all()
+    fading = decisions.trust[800:]
+    assert (np.diff(fading) < 0).all()
+    assert fading[-1] == pytest.approx(0.5, abs=0.01)
+    frame = decisions[:5].to_frame()
+    own = ["rule", "gauge", "counts_label", "n_0", "n_1", "p_0", "p_1"]
+    assert list(frame.columns) == ["label", "trust", "accepted", "cause", "region", *own]
+    assert list(frame["rule"]) == [Rule(rule).name for rule in decisions[:5].rule]
 
 
-def test_trust_fades_with_the_distance_from_all_ellipsoids(moons):
-    away = np.array([[0.5, 1.6], [0.5, 3.0], [0.5, 10.0], [0.5, 1e6]])
-    decisions = moons.decide(away)
-    assert (np.diff(decisions.trust) < 0).all()
-    assert decisions.trust[-1] == pytest.approx(0.5, abs=0.01)
-
-
-def test_why_names_counts_and_features(wdbc):
-    classifier, X, _ = wdbc
-    decisions = classifier.decide(X)
-    inside = decisions[int(np.flatnonzero(decisions.rule == Rule.SINGLE)[0])].why()
-    assert " training cases" in inside
-    assert "malignant" in inside
-    assert any(name in inside for name in X.columns)
-    outside = decisions[int(np.flatnonzero(decisions.cause == Cause.UNSEEN)[0])].why()
-    assert "far from all training cases" in outside
-    assert "Not accepted (UNSEEN)" in outside
-
-
-def test_story_of_the_fit_is_told_in_the_users_features(wdbc):
-    classifier, _, _ = wdbc
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    rows, labels = X.iloc[::2, [1, 20, 23]].to_numpy(), np.where(y == 0, "malignant", "benign")[::2]
+def test_story_of_the_fit_is_told_in_the_users_features():
+    classifier, rows, labels = wdbc()
     for fitted in classifier.ellipsoids_:
         inside = fitted.ellipsoid.contains(rows)
         np.testing.assert_array_equal([np.sum(labels[inside] == label) for label in classifier.classes_], fitted.counts)
@@ -121,32 +86,19 @@ def test_story_of_the_fit_is_told_in_the_users_features(wdbc):
     assert (np.diff(left) < 0).all()
 
 
-@pytest.mark.parametrize("make", [lambda table: pd.DataFrame(table), lambda table: pl.DataFrame(dict(table))])
-def test_frames_keep_their_names(make):
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    classifier = SEPClassifier().fit(make(X), y)
-    assert classifier.model_.feature_names == tuple(X.columns)
-    np.testing.assert_array_equal(classifier.predict(make(X)), classifier.predict(make(X)))
-
-
-def test_labels_of_any_type():
+def test_labels_of_any_type_in_any_frame_and_samples_that_get_them(moons):
     X, y = MOONS
-    for labels in (
-        np.array(["no", "yes"])[y],
-        y.astype(bool),
-        np.array([-3, 7])[y],
-        np.array(["a", "b"], dtype=object)[y],
-    ):
-        classifier = SEPClassifier().fit(X, labels)
-        assert (classifier.predict(X) == labels).mean() > 0.95
-
-
-def test_sample_draws_rows_that_get_the_label(moons):
+    tables = [X, pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"]), X.tolist()]
+    kinds = [np.array(["no", "yes"])[y], y.astype(bool), np.array([-3, 7])[y], np.array(["a", "b"], dtype=object)[y]]
+    for table, labels in zip(tables, kinds, strict=True):
+        classifier = SEPClassifier().fit(table, labels)
+        np.testing.assert_array_equal(classifier.predict(table) == labels, moons.predict(X) == y)
+        assert classifier.model_.feature_names == (("a", "b") if hasattr(table, "columns") else ("x0", "x1"))
     rows = moons.sample(200, 1, random_state=0)
     assert rows.shape == (200, 2)
     assert (moons.predict(rows) == 1).mean() > 0.9
     np.testing.assert_array_equal(rows, moons.sample(200, 1, random_state=0))
-    with pytest.raises(ValueError, match="No ellipsoid was found for label 'x'"):
+    with pytest.raises(ValueError, match="'x'"):
         moons.sample(3, "x")
 
 
@@ -160,14 +112,7 @@ def test_fit_rows_partitions_a_sample_and_counts_everything():
     assert n_partitioned <= 502
 
 
-def test_verbose_prints_a_line_for_every_round_and_one_for_the_rows_used(capsys):
-    classifier = SEPClassifier(verbose=True).fit(*MOONS)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(classifier.history_[0].rows_left) + 1
-    assert lines[0].startswith("[SEPClassifier] round 1: ")
-
-
-def test_callbacks_of_scikit_learn_are_told_of_every_round():
+def test_callbacks_of_scikit_learn_are_told_of_every_round_and_so_is_the_screen(capsys):
     callback = pytest.importorskip("sklearn.callback")
 
     class Counting:
@@ -186,8 +131,11 @@ def test_callbacks_of_scikit_learn_are_told_of_every_round():
             Counting.n_ended += 1
 
     assert isinstance(Counting(), callback.FitCallback)
-    classifier = SEPClassifier().set_callbacks(Counting()).fit(*MOONS)
+    classifier = SEPClassifier(verbose=True).set_callbacks(Counting()).fit(*MOONS)
     assert Counting.n_ended == len(classifier.history_[0].rows_left) + 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == Counting.n_ended
+    assert lines[0].startswith("[SEPClassifier] round 1")
 
 
 def test_one_warning_names_constant_and_collinear_features():
@@ -198,7 +146,8 @@ def test_one_warning_names_constant_and_collinear_features():
     with pytest.warns(FlatSetWarning) as caught:
         classifier = SEPClassifier(force_features=["gain"]).fit(table, y)
     assert len(caught) == 1
-    assert "Feature 'gain' is constant; Features 'age', 'pay', 'total' are collinear" in str(caught[0].message)
+    for words in ("'gain' is constant", "'age', 'pay', 'total' are collinear"):
+        assert words in str(caught[0].message)
     assert classifier.score(table, y) > 0.95
 
 
@@ -209,3 +158,170 @@ def test_awkward_tables_are_classified(kind):
     X = cases.KINDS[kind](rng, 150, 4)
     y = (X[:, 0] + 0.3 * X[:, 0].std() * rng.standard_normal(150) > X[:, 0].mean()).astype(int)
     assert SEPClassifier().fit(X, y).score(X, y) > 0.85
+
+
+def test_causes_are_looked_up_later_and_the_caller_may_use_the_array_again(moons):
+    rows = MOONS[0] * 1.2
+    wanted, decisions = moons.decide(rows), moons.decide(rows)
+    assert isinstance(given_fields(decisions)["cause"], Deferred)
+    cause, why = wanted.cause, wanted.why(3)
+    rows[:] = 0.0
+    np.testing.assert_array_equal(decisions.cause, cause)
+    assert decisions.why(3) == why
+    renamed = rename_features(moons.decide(MOONS[0] * 1.2), ["u", "v"])
+    np.testing.assert_array_equal(renamed.cause, cause)
+    assert renamed.model.feature_names == ("u", "v")
+
+
+def test_it_is_a_sequence_whose_items_have_their_own_cuts_and_rows():
+    classifier = SEPClassifier(trust="counts").fit(*make_moons(200, noise=0.3, random_state=0))
+    found, model = classifier.ellipsoids_, classifier.model_
+    assert len(found) == model.n_ellipsoids > 3
+    assert [one.number for one in found] == list(range(len(found)))
+    assert [one.number for one in found[-2:]] == [len(found) - 2, len(found) - 1]
+    assert isinstance(found[:2], tuple)
+    assert isinstance(found[np.int64(0)], FittedEllipsoid)
+    for k in (len(found), -len(found) - 1):
+        with pytest.raises(IndexError):
+            found[k]
+    cuts = [cut for one in found for cut in one.cuts]
+    assert len(cuts) == len(found.offsets) > 0
+    np.testing.assert_array_equal([cut.normal for cut in cuts], found.normals)
+    assert [cut.offset for cut in cuts] == found.offsets.tolist()
+    assert [cut.through_means for cut in cuts] == found.through_means.tolist()
+    for one in found:
+        inside = model.table.memberships[:, one.number]
+        np.testing.assert_array_equal(one.counts, model.table.counts[inside].sum(axis=0))
+        assert one.n_round == found.n_round[one.number]
+    assert len(repr(found).splitlines()) <= 15
+
+
+def sizes(model: SEPClassifier, X) -> dict[str, float]:
+    """The mean size of the term of each column, by the terms of decisions on two classes."""
+    terms = model.decide(X).terms()
+    names, by_column = model.model_.feature_names, np.zeros(terms.features.shape)
+    np.add.at(by_column.T, model.model_.column_of, terms.features.T)
+    return {names[j]: float(np.abs(by_column[:, j]).mean()) for j in np.unique(model.model_.column_of)}
+
+
+def test_they_are_the_mean_sizes_of_the_terms_of_training_rows():
+    rng = np.random.default_rng(0)
+    job = rng.choice(["clerk", "nurse", "driver"], 900, p=[0.6, 0.3, 0.1])
+    table = pd.DataFrame({"no": rng.permutation(900), "income": rng.normal(size=900), "job": job})
+    y = np.where(table["income"] + 2.0 * (job == "nurse") + rng.normal(size=900) > 0.5, "yes", "no")
+    with pytest.warns(match="'no'"):
+        model = SEPClassifier().fit(table, y)
+    wanted = sizes(model, table)
+    assert model.feature_importances_ == pytest.approx([0.0, wanted["income"], wanted["job"]], rel=0.1)
+    three = SEPClassifier().fit(table[["income", "job"]], np.where(job == "nurse", "a", np.where(y == "yes", "b", "c")))
+    assert len(three.model_.feature_names) == 3  # the category is encoded by two numbers
+    assert three.feature_importances_.shape == (2,)
+    assert (three.feature_importances_ > 0.3).all()
+
+
+def test_several_classes_and_selection_by_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
+    model = SEPClassifier().fit(X, y)
+    assert model.feature_importances_[:4].max() > 5.0 * model.feature_importances_[4]
+    assert 1 <= SelectFromModel(model, prefit=True).transform(X).shape[1] < 5
+    without = SEPClassifier(trust="counts").fit(X, y)
+    assert not hasattr(without, "feature_importances_")
+    with pytest.raises(AttributeError, match="importances"):
+        _ = without.feature_importances_
+
+
+def rounds_of(classifier):
+    return [left for partition in classifier.history_ for left in partition.rows_left]
+
+
+def test_several_may_listen_and_each_until_its_end():
+    for data in (MOONS, load_iris(return_X_y=True)):
+        outer, inner = [], []
+        with listen_to_rounds(lambda left, heard=outer: heard.append((left.n_pos, left.n_neg))):
+            with listen_to_rounds(inner.append):
+                classifier = SEPClassifier(trust="counts").fit(*data)
+            assert outer == rounds_of(classifier)
+            SelectiveClassifier(SEPClassifier(trust="counts"), max_risk=0.1, random_state=0).fit(*data)
+        SEPClassifier(trust="counts").fit(*data)
+        assert len(inner) == len(rounds_of(classifier))
+        assert len(outer) > len(inner) + 1  # partitions inside a wrapper are heard
+
+
+def test_what_a_listener_raises_ends_the_fit():
+    def stop(left):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listen_to_rounds(stop):
+        SEPClassifier().fit(*MOONS)
+    SEPClassifier().fit(*MOONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "Fitted on all 120 rows."),
+        ({"trust": "counts"}, "Fitted on all 120 rows."),
+        ({"fit_rows": 50}, "Partitioned 53 of 120 rows, counted all, and fitted weights to all."),
+        ({"fit_rows": 50, "trust": "counts"}, "Partitioned 53 of 120 rows and counted all."),
+    ],
+)
+def test_the_rows_used_are_told_in_words(options, words, capsys):
+    """A sample has about `fit_rows` rows, since it is chosen by hashes."""
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    classifier = SEPClassifier(**options, verbose=True).fit(X, X[:, 0] > 0)
+    assert str(classifier.rows_used_) == words
+    assert capsys.readouterr().out.splitlines()[-1] == f"[SEPClassifier] {words}"
+
+
+@pytest.mark.parametrize(("n_features", "n_partitioned"), [(2, 4_000), (15, 6_000), (30, 10_000)])
+def test_more_rows_are_partitioned_the_more_features_there_are(n_features, n_partitioned):
+    X = np.random.default_rng(0).normal(size=(12_000, n_features))
+    used = SEPClassifier(trust="counts", max_ellipsoids=1, max_rounds=1).fit(X, X[:, 0] > 0).rows_used_
+    assert used.n_partitioned == pytest.approx(n_partitioned, rel=0.05)
+
+
+def test_the_rows_weighed_are_told_where_there_are_many():
+    X = np.random.default_rng(0).normal(size=(60_000, 2))
+    used = SEPClassifier(max_ellipsoids=2, fit_rows=500).fit(X, X[:, 0] > 0).rows_used_
+    assert (used.n_rows, used.n_partitioned) == (60_000, pytest.approx(500, rel=0.05))
+    assert used.n_weighed == pytest.approx(40_000, rel=0.01)
+
+
+def table_of_six(n=400, seed=0, with_gaps=False):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 5)), columns=["strong", "weak", "noise", "more noise", "named"])
+    X["kind"] = rng.choice(["a", "b", "c"], size=n)
+    score = 2.0 * X["strong"] + 0.7 * X["weak"] + 1.5 * (X["kind"] == "b")
+    y = (score + 0.5 * rng.normal(size=n) > 0.3).astype(int)
+    if with_gaps:
+        X = X.mask(rng.random(X.shape) < 0.05)
+    return X, y
+
+
+@pytest.mark.parametrize("with_gaps", [False, True])
+def test_the_columns_that_matter_are_used(with_gaps, tmp_path):
+    X, y = table_of_six(with_gaps=with_gaps)
+    model = sepc.SEPClassifier(max_features=3).fit(X, y)
+    left_out = model.preparation_.summary().partition("left out")[2].split("'")[1::2]
+    assert set(left_out) == {"noise", "more noise", "named"}
+    others = X.assign(noise=1e6, named=-5.0)
+    np.testing.assert_array_equal(model.predict_proba(X), model.predict_proba(others))
+    assert np.abs(model.predict_proba(X) - model.predict_proba(X.assign(strong=-X["strong"]))).max() > 0.5
+    sepc.save(model, tmp_path / "few.sepc")
+    np.testing.assert_array_equal(sepc.load(tmp_path / "few.sepc").predict_proba(X), model.predict_proba(X))
+    if with_gaps:
+        return
+    named = sepc.SEPClassifier(max_features=3, monotone={"named": "up"}).fit(X, y).preparation_.summary()
+    assert ("'named'" in named, "'noise'" in named) == (False, True)
+    few, every = (sepc.SEPClassifier(max_features=most).fit(X, y).predict_proba(X) for most in (6, None))
+    np.testing.assert_array_equal(few, every)
+
+
+def test_what_cannot_be_chosen_is_refused():
+    X, y = table_of_six(60)
+    with pytest.raises(ValueError, match="max_features to 2"):
+        sepc.SEPClassifier(max_features=1, features_alone=["weak", "named"]).fit(X, y)
+    for rows, wrong in ((X, 0), (X, 2.5), (X, True), (X, "two"), (X[["strong", "weak", "noise"]].to_numpy(), 2)):
+        with pytest.raises((ValueError, TypeError), match="max_features"):
+            sepc.SEPClassifier(max_features=wrong).fit(rows, y)

@@ -5,7 +5,6 @@ import pickle
 import joblib
 import numpy as np
 import pytest
-from mixed_tables import patients
 from optional import package_or_skip
 from same_model import assert_same_model, draw, fitted_on_blocks
 from sklearn.base import clone
@@ -63,28 +62,16 @@ def frame(X, y=None):
     return table if y is None else table.assign(target=y)
 
 
-@pytest.mark.slow
-def test_arrays_give_the_model_of_their_blocks(client, rows):
+def test_arrays_and_frames_in_any_chunks_give_the_model_of_their_blocks(client, rows):
     X, y = rows
-    expected = on_blocks(X, y, (1500, 1500, 1000))
-    fitted = classifier().fit(da.from_array(X, (1500, D)), da.from_array(y, 1500))
+    options = {"fit_rows": 500, "random_state": 0}
+    expected = on_blocks(X, y, (1500, 1500, 1000), **options)
+    fitted = classifier(**options).fit(da.from_array(X, (1500, 2)), da.from_array(y, 900))
     assert_same_model(fitted, expected)
-    assert not hasattr(fitted, "feature_names_in_")
-    assert fitted.n_features_in_ == D
-    assert_same_model(classifier().fit(da.from_array(X, (1500, 2)), y), expected)
-
-
-def test_labels_in_other_chunks_are_cut_anew(client, rows):
-    X, y = rows
-    options = {"fit_rows": 500, "random_state": 0}
-    fitted = classifier(**options).fit(da.from_array(X, (1500, D)), da.from_array(y, 900))
-    assert_same_model(fitted, on_blocks(X, y, (1500, 1500, 1000), **options))
-
-
-def test_frames_with_labels_apart_or_in_a_column(client, rows):
-    X, y = rows
+    assert fitted.model_.table.counts.sum() == N
+    assert (fitted.n_features_in_, hasattr(fitted, "feature_names_in_")) == (D, False)
+    assert_same_model(classifier(**options).fit(da.from_array(X, (1500, D)), y), expected)
     table = dd.from_pandas(frame(X, y), npartitions=3)
-    options = {"fit_rows": 500, "random_state": 0}
     expected = on_blocks(X, y, [len(part) for part in np.array_split(X, 3)], **options)
     by_name = classifier(**options).fit(table, "target")
     assert_same_model(by_name, expected)
@@ -94,21 +81,15 @@ def test_frames_with_labels_apart_or_in_a_column(client, rows):
     assert apart.predict(frame(X[:9])).tolist() == expected.predict(X[:9]).tolist()
 
 
-def test_filtered_collections_whose_sizes_nobody_knows(client, rows):
+def test_blocks_of_unknown_size_or_of_no_rows_or_of_one_class(client, rows):
     X, y = rows
     kept = X[:, 0] > 0
     sizes = [int(kept[start : start + 1000].sum()) for start in range(0, N, 1000)]
     lazy, labels = da.from_array(X, (1000, D)), da.from_array(y, 1000)
     fitted = classifier().fit(lazy[lazy[:, 0] > 0], labels[lazy[:, 0] > 0])
     assert_same_model(fitted, on_blocks(X[kept], y[kept], sizes))
-    table = dd.from_pandas(frame(X, y), npartitions=4)
-    fitted = classifier().fit(table[table.width > 0], "target")
-    assert fitted.model_.class_counts.sum() == kept.sum()
-
-
-def test_partitions_that_are_empty_or_of_one_class_only(client, rows):
-    order = np.argsort(rows[1], kind="stable")
-    X, y = rows[0][order], rows[1][order]
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
     parts = [frame(X, y)[start:stop] for start, stop in ((0, 0), (0, 500), (500, 500), (500, 3000), (3000, N))]
     table = dd.from_delayed([dask.delayed(part) for part in parts], meta=parts[0][:0])
     assert_same_model(classifier().fit(table, "target"), on_blocks(X, y, [len(part) for part in parts]))
@@ -127,14 +108,6 @@ def test_standalone_and_monotone_features(client, rows):
     np.testing.assert_array_equal(lower.compute(), fitted.predict_proba(X))
 
 
-def test_fit_rows_draws_the_same_sample(client, rows):
-    X, y = rows
-    options = {"fit_rows": 1200, "random_state": 1}
-    fitted = classifier(**options).fit(da.from_array(X, (1000, D)), da.from_array(y, 1000))
-    assert_same_model(fitted, on_blocks(X, y, (1000,) * 4, **options))
-    assert fitted.model_.table.counts.sum() == N
-
-
 @pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
     X, y = rows
@@ -143,14 +116,6 @@ def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
         fitted = classifier(fit_rows=300, random_state=seed).fit(X, y)
         assert np.sum(fitted.history_[0].rows_left[0]) <= 302
         assert fitted.model_.table.counts.sum() == N
-
-
-@pytest.mark.slow
-def test_more_than_two_classes(client, rows):
-    X, _ = rows
-    y = np.digitize(X[:, 0], [-1.0, 1.0])
-    fitted = classifier(n_jobs=2).fit(da.from_array(X, (2000, D)), da.from_array(y, 2000))
-    assert_same_model(fitted, on_blocks(X, y, (2000, 2000)))
 
 
 def test_checking_a_collection_brings_no_row_here(client, rows, monkeypatch):
@@ -180,117 +145,68 @@ def broken(X, row, column, value):
 
 def test_bad_cells_are_named_with_their_block(client, rows):
     X, y = rows
-    labels = da.from_array(y, 1000)
-    with pytest.raises(ValueError, match=r"In block 2: X contains NaN .* feature 'x1' in row 345") as error:
-        classifier().fit(da.from_array(broken(X, 2345, 1, np.nan), (1000, D)), labels)
-    assert error.value.__cause__ is None
-    assert error.value.__suppress_context__
+    labels, numbers = y.astype(object), (X[:, 0] > 0).astype(float)
+    labels[1500], numbers[1500] = None, np.nan
     table = dd.from_pandas(frame(broken(X, 3999, 2, np.inf), y), npartitions=4)
-    with pytest.raises(ValueError, match=r"In block 3: .* feature 'depth' in row 999"):
-        classifier().fit(table, "target")
-    holes = y.astype(object)
-    holes[1500] = None
-    with pytest.raises(ValueError, match=r"In block 1: y has 1 missing label, the first in row 500; leave"):
-        classifier().fit(da.from_array(X, (1000, D)), da.from_array(holes, 1000))
-    numbers = (X[:, 0] > 0).astype(float)
-    numbers[1500] = np.nan
-    with pytest.raises(ValueError, match=r"In block 1: y has 1 missing label, the first in row 500"):
-        classifier().fit(da.from_array(X, (1000, D)), da.from_array(numbers, 1000))
-
-
-def test_a_table_is_fitted_on_a_sample_and_decided_on_everywhere(client):
-    """What to do with gaps in numbers: the page on scaling says so."""
-    table, y = patients(1200, key=False)
-    lazy = dd.from_pandas(table.assign(target=y), npartitions=3)
-    drawn = lazy.sample(frac=0.4, random_state=0).compute()
-    model = SEPClassifier().fit(drawn.drop(columns="target"), drawn["target"])
-    decided = model.decide(lazy.drop(columns="target")).compute()
-    expected = model.decide(table)
-    pd.testing.assert_frame_equal(decided, expected.to_frame())
-    assert expected.missing.any()
-    np.testing.assert_array_equal(model.predict(lazy.drop(columns="target")).compute(), expected.label)
-
-
-def test_collections_that_do_not_fit_together_are_told_so(client, rows):
-    X, y = rows
-    lazy = da.from_array(X, (1000, D))
-    unknown = lazy[lazy[:, 0] > 0]
-    with pytest.raises(ValueError, match="X has 4,000 rows but y has 3,999 labels; give one for each row"):
-        classifier().fit(lazy, y[:-1])
-    with pytest.raises(ValueError, match=r"y is in memory, but the block sizes of X are unknown"):
-        classifier().fit(unknown, y)
-    with pytest.raises(ValueError, match="X has 4 blocks and y has 2; give both the same blocks"):
-        classifier().fit(unknown, da.from_array(y, 2000))
-    with pytest.raises(ValueError, match=r"Block \d of X has \d+ rows and that of y has 1,000"):
-        classifier().fit(unknown, da.from_array(y, 1000))
-    with pytest.raises(ValueError, match="y is 'target', which is not a column of X"):
-        classifier().fit(dd.from_pandas(frame(X), npartitions=2), "target")
-    with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
-        classifier().fit(da.from_array(X[:, 0], 1000), da.from_array(y, 1000))
-    with pytest.raises(ValueError, match="X has 0 rows"):
-        classifier().fit(lazy[lazy[:, 0] > 1e9], da.from_array(y, 1000)[lazy[:, 0] > 1e9])
-    with pytest.raises(ValueError, match="target y is None"):
-        classifier().fit(lazy, None)
+    lazy, wrong = da.from_array(X, (1000, D)), da.from_array(broken(X, 2345, 1, np.nan), (1000, D))
+    for given, target, said in (
+        (wrong, da.from_array(y, 1000), "block 2: .*NaN .*'x1' in row 345"),
+        (table, "target", "block 3: .*'depth' in row 999"),
+        (lazy, da.from_array(labels, 1000), "block 1: .*1 missing label, the first in row 500"),
+        (lazy, da.from_array(numbers, 1000), "block 1: .*1 missing label, the first in row 500"),
+    ):
+        with pytest.raises(ValueError, match=said) as error:
+            classifier().fit(given, target)
+        assert error.value.__cause__ is None
+        assert error.value.__suppress_context__
 
 
 def test_without_a_client_one_line_says_how_to_get_one(rows):
-    X, y = rows
-    with pytest.raises(ValueError, match=r"there is none\. Create a client first: from dask\.distributed") as error:
-        classifier().fit(da.from_array(X, (1000, D)), da.from_array(y, 1000))
+    with pytest.raises(ValueError, match="client") as error:
+        classifier().fit(da.from_array(rows[0], (1000, D)), da.from_array(rows[1], 1000))
     assert "\n" not in str(error.value)
     assert error.value.__suppress_context__
 
 
-def never():
-    raise AssertionError("this was computed")
+def test_collections_that_do_not_fit_together_are_told_so(client, rows):
+    X, y = rows
+    lazy, labels = da.from_array(X, (1000, D)), da.from_array(y, 1000)
+    unknown = lazy[lazy[:, 0] > 0]
+    for given, target, said in (
+        (lazy, y[:-1], "4,000 rows but y has 3,999"),
+        (unknown, y, "unknown"),
+        (unknown, da.from_array(y, 2000), "4 blocks and y has 2"),
+        (unknown, labels, r"Block \d of X has \d+ rows and that of y has 1,000"),
+        (dd.from_pandas(frame(X), npartitions=2), "target", "'target'"),
+        (da.from_array(X[:, 0], 1000), labels, "DataFrame"),
+        (lazy[lazy[:, 0] > 1e9], labels[lazy[:, 0] > 1e9], "0 rows"),
+        (lazy, None, "None"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            classifier().fit(given, target)
 
 
-@pytest.fixture(scope="module")
-def untouchable():
-    """An array whose blocks cannot be computed."""
-    return da.concatenate([da.from_delayed(dask.delayed(never)(), (5, D), np.float64) for _ in range(2)])
-
-
-def test_decisions_on_collections_are_lazy(fitted, fitted_on_names, untouchable):
-    table = dd.from_delayed([dask.delayed(never)() for _ in range(2)], meta=frame(np.zeros((0, D))))
-    for model, lazy in ((fitted, untouchable), (fitted_on_names, table)):
-        for method in (model.decide, model.predict, model.predict_proba):
-            later = method(lazy)
-            assert hasattr(later, "__dask_graph__")
-            with pytest.raises(AssertionError, match="this was computed"):
-                later.compute(scheduler="sync")
-
-
-def test_decisions_on_arrays_are_those_of_numpy(fitted, rows):
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_decisions_are_lazy_and_those_of_rows_in_memory(kind, fitted, fitted_on_names, rows):
     X = rows[0]
-    lazy, expected = da.from_array(X, (1500, 2)), fitted.decide(X)
-    decided = fitted.decide(lazy)
-    computed = decided.compute(scheduler="sync")
+    if kind == "array":
+        model, here, lazy = fitted, X, da.from_array(X, (1500, 2))
+    else:
+        here = frame(X).set_index(np.arange(N) * 2 + 7)
+        model, lazy = fitted_on_names, dd.from_pandas(here, npartitions=3)
+    decided, expected = model.decide(lazy), model.decide(here)
+    computed, wanted = decided.compute(scheduler="sync"), expected.to_frame()
+    assert decided.columns.tolist() == wanted.columns.tolist()
     assert computed.dtypes.tolist() == decided.dtypes.tolist()
-    assert decided.columns.tolist() == expected.to_frame().columns.tolist()
-    pd.testing.assert_frame_equal(computed.reset_index(drop=True), expected.to_frame(), rtol=0, atol=1e-12)
-    trust = decided["trust"].to_dask_array().compute(scheduler="sync")
-    np.testing.assert_allclose(trust, expected.trust, rtol=0, atol=1e-12)
-    labels, shares = fitted.predict(lazy), fitted.predict_proba(lazy)
-    assert (labels.dtype, labels.chunks) == (expected.label.dtype, ((1500, 1500, 1000),))
-    assert (shares.dtype, shares.chunks) == (np.float64, ((1500, 1500, 1000), (2,)))
-    assert labels.compute(scheduler="sync").tolist() == expected.label.tolist()
-    np.testing.assert_allclose(shares.compute(scheduler="sync"), expected.probabilities, rtol=0, atol=1e-12)
-
-
-def test_decisions_on_frames_keep_index_and_divisions(fitted_on_names, rows):
-    X = rows[0]
-    here = frame(X).set_index(np.arange(N) * 2 + 7)
-    table, expected = dd.from_pandas(here, npartitions=3), fitted_on_names.decide(here)
-    decided = fitted_on_names.decide(table)
-    assert decided.divisions == table.divisions
-    computed = decided.compute(scheduler="sync")
-    assert computed.index.tolist() == here.index.tolist()
-    assert computed.dtypes.tolist() == decided.dtypes.tolist()
-    wanted = expected.to_frame().set_index(here.index)
+    if kind == "array":
+        computed = computed.reset_index(drop=True)
+    else:
+        assert decided.divisions == lazy.divisions
+        wanted = wanted.set_index(here.index)
     pd.testing.assert_frame_equal(computed, wanted, rtol=0, atol=1e-12, check_index_type=False)
-    labels, shares = fitted_on_names.predict(table), fitted_on_names.predict_proba(table)
-    assert labels.dtype == expected.label.dtype
+    labels, shares = model.predict(lazy), model.predict_proba(lazy)
+    assert (labels.dtype, shares.dtype) == (expected.label.dtype, np.float64)
+    assert kind == "frame" or (labels.chunks, shares.chunks) == (((1500, 1500, 1000),), ((1500, 1500, 1000), (2,)))
     assert labels.compute(scheduler="sync").tolist() == expected.label.tolist()
     np.testing.assert_allclose(shares.compute(scheduler="sync"), expected.probabilities, rtol=0, atol=1e-12)
 
@@ -311,27 +227,17 @@ def test_empty_partitions_decide_to_nothing(fitted, fitted_on_names, rows):
         np.testing.assert_allclose(shares, wanted.probabilities, rtol=0, atol=1e-12)
 
 
-def test_decisions_on_the_cluster_are_those_here(client, fitted, rows):
-    X = rows[0]
-    lazy = da.from_array(X, (1000, D)).persist()
-    expected = fitted.decide(X)
-    computed = fitted.decide(lazy).compute()
-    assert computed["label"].tolist() == expected.label.tolist()
-    np.testing.assert_allclose(computed["trust"], expected.trust, rtol=0, atol=1e-12)
-
-
 def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitted_on_names, rows):
     table = dd.from_pandas(frame(rows[0]), npartitions=2)
-    with pytest.raises(ValueError, match="X has 2 features, but SEPClassifier is expecting 3 features"):
-        fitted.predict(da.zeros((10, 2)))
-    with pytest.raises(ValueError, match=r"There is no column 'depth', .* Did you mean 'deepth'\?"):
-        fitted_on_names.decide(table.rename(columns={"depth": "deepth"}))
-    with pytest.raises(ValueError, match="Column 'depth' held numbers in training, but now holds"):
-        fitted_on_names.decide(table.assign(depth="red"))
-    with pytest.raises(ValueError, match="expected a DataFrame, or an array with rows and columns"):
-        fitted.predict(da.zeros(10))
-    with pytest.raises(Exception, match="not fitted"):
-        SEPClassifier().decide(da.zeros((10, 2)))
+    for ask, given, said in (
+        (fitted.predict, da.zeros((10, 2)), "2 features"),
+        (fitted_on_names.decide, table.rename(columns={"depth": "deepth"}), "'depth'.*'deepth'"),
+        (fitted_on_names.decide, table.assign(depth="red"), "'depth' held numbers"),
+        (fitted.predict, da.zeros(10), "DataFrame"),
+        (SEPClassifier().decide, da.zeros((10, 2)), "not fitted"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ask(given)
 
 
 @pytest.fixture(scope="module")

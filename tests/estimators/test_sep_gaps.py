@@ -1,18 +1,20 @@
 """Rows with gaps: decided by ways to fill them in, with what is certain and what to fetch; and in training."""
 
+import tracemalloc
+from itertools import product
+
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from cases import assert_same_decisions, fillings_inside
+from optional import package_or_skip
+from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sepc import SEPClassifier
-from sepc.decisions.kinds import Cause
-from sepc.errors import FlatSetWarning
+from sepc import Cause, FlatSetWarning, RepairedClassifier, SEPClassifier
 from sepc.metrics import aurc
-from sepc.model.certain import likely_values, sections_of, value_of_information
-from sepc.model.completion import draw_completions, imputation_mixture
-from sepc.model.mixture import Mixture, Pattern, _points
+
+pd = package_or_skip("pandas")
 
 
 def wdbc(n_features=6):
@@ -32,65 +34,58 @@ def fitted():
     return SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2]
 
 
-def test_a_mixture_given_what_is_known_is_that_of_the_textbook():
+def test_the_probability_given_what_is_known_is_that_of_the_textbook():
+    """Two normal classes of one covariance: what is known of a row tells of what is missing, and so of the label."""
     rng = np.random.default_rng(0)
-    centers, roots = rng.standard_normal((3, 4)), rng.standard_normal((3, 4, 4)) + 3 * np.eye(4)
-    covariances = roots @ roots.transpose(0, 2, 1)
-    mixture = Mixture(centers, np.linalg.inv(covariances), np.log([0.2, 0.3, 0.5]))
-    missing, row = np.array([False, True, False, True]), rng.standard_normal((1, 4))
-    pattern = Pattern.of(mixture, np.where(missing, np.nan, row), missing)
-    known = ~missing
-    densities = [
-        weight * multivariate_normal(center[known], covariance[np.ix_(known, known)]).pdf(row[0, known])
-        for weight, center, covariance in zip((0.2, 0.3, 0.5), centers, covariances, strict=True)
-    ]
-    np.testing.assert_allclose(np.exp(pattern.log_shares[0]), np.array(densities) / sum(densities))
-    for k, (center, covariance) in enumerate(zip(centers, covariances, strict=True)):
-        across = covariance[np.ix_(missing, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
-        np.testing.assert_allclose(pattern.means[0, k], center[missing] + across @ (row[0, known] - center[known]))
-        left = covariance[np.ix_(missing, missing)] - across @ covariance[np.ix_(known, missing)]
-        np.testing.assert_allclose(pattern.roots[k] @ pattern.roots[k].T, left)
-    drawn = pattern.draws(20_000)[0]
-    mean = np.exp(pattern.log_shares[0]) @ pattern.means[0]
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.02)
+    root = rng.standard_normal((4, 4)) + 2 * np.eye(4)
+    y, mean = np.arange(3000) % 2, root @ [0.8, 0.5, 0.0, -0.5]
+    X = rng.standard_normal((3000, 4)) @ root.T + np.where(y, 1.0, -1.0)[:, None] * mean
+    model = SEPClassifier(max_ellipsoids=12).fit(X[:2000], y[:2000])
+    for known in ([0, 2], [1, 3], [0, 1, 2]):
+        rows = np.full((1000, 4), np.nan)
+        rows[:, known] = X[2000:, known]
+        truth = expit(2.0 * rows[:, known] @ np.linalg.solve((root @ root.T)[np.ix_(known, known)], mean[known]))
+        assert np.abs(model.predict_proba(rows)[:, 1] - truth).mean() < 0.05
 
 
-@pytest.mark.slow
-def test_gaps_cost_less_than_in_boosted_trees(fitted):
-    model, X, y = fitted
-    gaps = with_gaps(X, 0.4)
+def zero_heavy(n=2000, seed=0):
+    """Counts that are zero in most rows, each more often in one class than in the other."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    frequent = np.where(y[:, None] == np.arange(12) % 2, 0.5, 0.1)
+    return np.where(rng.random((n, 12)) < frequent, rng.lognormal(0, 1.5, (n, 12)), 0.0), y
+
+
+@pytest.mark.slow_cases("zero_heavy*")
+@pytest.mark.parametrize(("make", "share_in_training"), [(wdbc, 0.0), (zero_heavy, 0.4)])
+def test_gaps_cost_less_than_in_boosted_trees(make, share_in_training):
+    X, y = make()
+    gone = with_gaps(X[1::2], 0.4)
+    decided = SEPClassifier().fit(X[::2], y[::2]).decide(gone)
+    trees = HistGradientBoostingClassifier(random_state=0).fit(with_gaps(X[::2], share_in_training, seed=1), y[::2])
+    theirs = aurc(trees.predict(gone) == y[1::2], trees.predict_proba(gone).max(axis=1))
+    assert aurc(decided.label == y[1::2], decided.trust) < theirs
+    assert (decided.label == y[1::2])[decided.accepted].mean() > 0.93
+
+
+def test_rows_without_gaps_are_decided_as_ever_and_gaps_that_decide_are_the_cause(fitted):
+    model, X, _ = fitted
+    gaps = np.concatenate([with_gaps(X[:140], 0.4), X[140:180]])
     decided = model.decide(gaps)
-    trees = HistGradientBoostingClassifier(random_state=0).fit(*(part[::2] for part in wdbc()))
-    theirs = trees.predict_proba(gaps)
-    assert aurc(decided.label == y, decided.trust) < aurc(trees.predict(gaps) == y, theirs.max(axis=1))
-    assert (decided.label == y)[decided.accepted].mean() > 0.95
-    complete = model.decide(X)
-    assert decided.trust.mean() < complete.trust.mean()
-
-
-def test_rows_without_gaps_are_decided_as_ever_and_each_row_alone_as_in_a_batch(fitted):
-    model, X, _ = fitted
-    gaps = np.concatenate([with_gaps(X[:40], 0.3), X[40:80]])
-    decided, without = model.decide(gaps), model.decide(X[40:80])
-    for name in ("label", "trust", "probabilities", "region", "cause", "accepted"):
-        np.testing.assert_array_equal(getattr(decided[40:], name), getattr(without, name))
-        for i in range(40):
-            np.testing.assert_array_equal(getattr(model.decide(gaps[i : i + 1]), name)[0], getattr(decided, name)[i])
-    assert not decided.missing[40:].any()
+    assert_same_decisions(decided[140:], model.decide(X[140:180]))
+    for i in range(0, 140, 5):
+        assert_same_decisions(model.decide(gaps[i : i + 1]), decided[i : i + 1])
     np.testing.assert_array_equal(decided.missing, np.isnan(gaps))
-
-
-def test_a_gap_that_decides_is_the_cause(fitted):
-    model, X, _ = fitted
-    decided = model.decide(with_gaps(X, 0.4))
     left = decided[decided.cause == Cause.MISSING]
     assert len(left) > 0
     assert left.missing.any(axis=1).all()
     assert not left.accepted.any()
-    said = left.why(0)
-    assert " missing. Fetch " in said
-    assert said.endswith("Not accepted (MISSING): the missing values would decide it.")
-    assert (decided.cause[~decided.missing.any(axis=1)] != Cause.MISSING).all()
+    assert "Fetch" in left.why(0)
+    open_rows = ~decided.accepted & (decided.cause != Cause.MISSING)
+    assert (decided.missing.any(axis=1) & open_rows).any()
+    again = model.decide(decided.rows[open_rows])  # completed, they are refused for the same cause
+    refused = ~again.accepted
+    np.testing.assert_array_equal(again.cause[refused], decided.cause[open_rows][refused])
 
 
 def test_a_row_of_gaps_only_is_decided_by_what_is_usual(fitted):
@@ -109,16 +104,9 @@ def test_what_is_certain_is_never_contradicted_by_rows_of_the_ellipsoids(fitted)
         if not decision.is_certain:
             continue
         n_certain += 1
-        row = np.where(decision.missing, np.nan, decision.rows)
-        for cut in sections_of(model.model_, row).values():
-            u = rng.standard_normal((200, len(cut.root)))
-            u /= np.linalg.norm(u, axis=1, keepdims=True)
-            u[100:] *= rng.random((100, 1)) ** (1 / len(cut.root))
-            rows = np.repeat(cut.center[None], 200, axis=0)
-            rows[:, cut.missing] += u @ cut.root.T
-            found = model.predict(rows * model.model_.scale + model.model_.shift)
-            assert (found == decision.label).all()
-            n_tried += 200
+        rows = fillings_inside(model.model_, np.where(decision.missing, np.nan, decision.rows), 200, rng)
+        assert (model.predict(rows) == decision.label).all()
+        n_tried += len(rows)
     assert n_certain > 30
     assert n_tried > 5_000
 
@@ -142,6 +130,8 @@ def test_what_to_ask_for_is_what_the_label_depends_on():
     assert (first, second) == ("x0", "x2")
     assert share > 0.8 > 0.2 > other
     assert model.decide(X[:1])[0].ask_for() == []
+    strict = SEPClassifier(min_trust=1.0).fit(X, y).decide(np.array([[np.nan, 0.0, np.nan]]))[0]
+    assert strict.ask_for() == [("x0", 0.0), ("x2", 0.0)]  # nothing is enough, and x0 adds most
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
@@ -160,68 +150,20 @@ def test_training_rows_with_gaps_are_used(share):
         assert score > alone - 0.03
     again = SEPClassifier().fit(train, y[::2])
     np.testing.assert_array_equal(again.decide(test).trust, model.decide(test).trust)
-
-
-def test_a_feature_without_any_value_is_refused():
-    X, y = wdbc()
-    X[:, 2] = np.nan
-    with pytest.raises(ValueError, match="Feature 'x2' has no values at all; leave it out"):
-        SEPClassifier().fit(X, y)
-
-
-def zero_heavy(n=600, seed=0):
-    """Counts that are zero in most rows, each more often in one class than in the other."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n)
-    frequent = np.where(y[:, None] == np.arange(12) % 2, 0.5, 0.1)
-    X = np.where(rng.random((n, 12)) < frequent, rng.lognormal(0, 1.5, (n, 12)), 0.0)
-    return X, y
-
-
-def test_completions_of_columns_that_are_mostly_zero_are_mostly_zero():
-    X, y = zero_heavy()
-    model = SEPClassifier().fit(X[::2], y[::2]).model_
-    gone = with_gaps(X[1::2], 0.4)
-    for where, completions in draw_completions(model, gone):
-        lacks = np.isnan(gone[where])
-        drawn = completions.transpose(0, 2, 1)[lacks]
-        # Equal values share one rank, so that the most frequent one comes out a little too often.
-        assert abs((drawn == 0).mean() - (X == 0).mean()) < 0.08
-        assert drawn.min() >= 0.0
-        largest = np.where(lacks, completions.max(axis=1), 0.0).max(axis=0)
-        assert (largest <= X[::2].max(axis=0)).all()
-        known = completions.transpose(0, 2, 1)[~lacks]
-        np.testing.assert_array_equal(known, np.repeat(gone[where][~lacks][:, None], known.shape[1], axis=1))
-
-
-@pytest.mark.slow
-def test_columns_that_are_mostly_zero_cost_no_more_than_in_boosted_trees_with_gaps():
-    X, y = zero_heavy(2000)
-    gone = with_gaps(X[1::2], 0.4)
-    decided = SEPClassifier().fit(X[::2], y[::2]).decide(gone)
-    trees = HistGradientBoostingClassifier(random_state=0).fit(with_gaps(X[::2], 0.4, seed=1), y[::2])
-    theirs = aurc(trees.predict(gone) == y[1::2], trees.predict_proba(gone).max(axis=1))
-    assert aurc(decided.label == y[1::2], decided.trust) < theirs
+    assert SEPClassifier(trust="counts").fit(X[::2], y[::2]).score(test, y[1::2]) > 0.8
+    with pytest.raises(ValueError, match="'x2' has no values"):
+        SEPClassifier().fit(np.where(np.arange(6) == 2, np.nan, X), y)
 
 
 def test_a_sum_of_features_is_completed_exactly():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     X[:, 2] = X[:, 0] + X[:, 1]
-    y = (X[:, 0] > 0).astype(int)
     with pytest.warns(FlatSetWarning):
-        model = SEPClassifier().fit(X, y).model_
-    gone = X[:50].copy()
-    gone[:, 1] = np.nan
-    ((where, completions),) = draw_completions(model, gone)
-    np.testing.assert_allclose(completions[:, :, 1], np.repeat((X[where, 2] - X[where, 0])[:, None], 20, 1), atol=2e-3)
-
-
-def test_without_weights_ellipsoids_fill_the_gaps():
-    X, y = wdbc()
-    model = SEPClassifier(trust="counts").fit(X[::2], y[::2])
-    assert model.model_.row_kinds is None
-    assert model.score(with_gaps(X[1::2], 0.2), y[1::2]) > 0.8
+        model = SEPClassifier().fit(X, (X[:, 1] > 0).astype(int))
+    gone = np.where(np.arange(3) == 1, np.nan, X[:50])
+    clear = np.abs(X[:50, 1]) > 0.2
+    np.testing.assert_array_equal(model.predict(gone)[clear], model.predict(X[:50])[clear])
 
 
 def test_kinds_of_rows_are_as_frequent_as_the_classes_and_follow_their_weights(fitted):
@@ -233,33 +175,150 @@ def test_kinds_of_rows_are_as_frequent_as_the_classes_and_follow_their_weights(f
     np.testing.assert_allclose(np.exp(weighted.mixture.log_weights).sum(), 1.0)
 
 
-def test_what_is_asked_for_first_adds_most_trust_if_nothing_is_enough(fitted):
-    model, X, _ = fitted
-    strict = SEPClassifier(min_trust=1.0).fit(*(part[::2] for part in wdbc()))
-    decision = strict.decide(np.where(np.arange(6) < 1, X[:1], np.nan))[0]
-    advised = decision.ask_for()
-    assert [share for _, share in advised] == [0.0] * 5
-    row = decision._with_gaps()
-    known = likely_values(strict.model_, row, [np.array([j]) for j in range(1, 6)])
-    settled = value_of_information(strict.model_, row, known, 1.0)
-    assert advised[0][0] == f"x{1 + int(np.argmax([trust for _, trust in settled]))}"
-
-
 @pytest.mark.slow
 def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(300, 400)), rng.integers(2, size=300)
     rows[labels == 1] += 0.5
-    model = SEPClassifier().fit(rows, labels).model_
-    kinds = imputation_mixture(model)
-    assert model.row_kinds is None
-    assert kinds.covariances.size <= 2**22
-    assert (kinds.class_rows.sum(axis=0) > 0).all()
+    model = SEPClassifier().fit(rows, labels)
+    assert model.model_.row_kinds is None
     gaps = np.where(rng.random((20, 400)) < 0.1, np.nan, rows[:20])
-    assert (SEPClassifier().fit(rows, labels).decide(gaps).label == labels[:20]).mean() > 0.8
+    tracemalloc.start()
+    found = model.decide(gaps)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4e8
+    assert (found.label == labels[:20]).mean() > 0.8
 
 
-def test_completions_of_many_gaps_lean_to_neither_side():
-    points = _points(20, 60)
-    assert ((points > 0.0) & (points < 1.0)).all()
-    assert np.abs(points.mean(axis=0) - 0.5).max() < 0.12
+WARDS, STAGES = ("east", "north", "west"), (1, 2, 3, 4)
+
+
+def design(seed, n=400):
+    """A table whose label depends on two numbers and two categories, each more or less; some have gaps in these."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=["age", "dose", "noise"])
+    ward, stage = rng.choice(WARDS, n).astype(object), rng.choice(STAGES, n)
+    strength = rng.uniform(0.2, 2.5, 4)
+    score = strength @ [table["age"], table["dose"], ward == "east", stage > 2] + 0.3 * rng.normal(size=n)
+    n_classes = 2 + seed % 2
+    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
+    table["ward"], table["stage"] = ward, pd.Categorical(stage)
+    if seed % 3 == 0:
+        table.loc[rng.random(n) < 0.1, "ward"] = None
+    return table, y
+
+
+def with_empty_cells(table, seed):
+    """The same rows, each without a category, and a third without a number and a third without both categories."""
+    rng, table = np.random.default_rng(seed), table.copy()
+    which = rng.integers(3, size=len(table))
+    table.loc[rng.random(len(table)) < 0.5, "ward"] = None
+    table.loc[table["ward"].notna() | (which == 0), "stage"] = np.nan
+    table.loc[which == 1, "dose"] = np.nan
+    return table
+
+
+def fitted_to_design(seed):
+    table, y = design(seed)
+    return SEPClassifier(categorical_features=["stage"]).fit(table[:300], y[:300]), with_empty_cells(table[300:], seed)
+
+
+def tried(classifier, table, decisions, n_completions, n_rows):
+    """Labels that are called certain, and how many of them some category or number contradicts."""
+    rng, n_certain, n_contradicted = np.random.default_rng(0), 0, 0
+    for i in range(n_rows):
+        own, labels, decision = table[i : i + 1], [], decisions[i]
+        wards = WARDS if own["ward"].isna().any() else own["ward"]
+        stages = STAGES if own["stage"].isna().any() else own["stage"].astype(int)
+        for ward, stage in product(wards, stages):
+            filled = own.assign(ward=ward, stage=pd.Categorical([stage]))
+            complete = classifier.decide(filled)
+            assert set(complete[0].possible_ellipsoids) <= set(decision.possible_ellipsoids)
+            if complete.missing.any():
+                rows = fillings_inside(classifier.model_, complete.given_rows[0], n_completions, rng)
+                dose = rows[:, classifier.model_.feature_names.index("dose")]
+                filled = filled.loc[filled.index.repeat(len(rows))].assign(dose=dose)
+            labels.append(classifier.predict(filled) if len(filled) else complete.label[:0])
+        n_certain += decision.is_certain
+        n_contradicted += bool(decision.is_certain and (np.concatenate(labels) != decision.label).any())
+    return n_certain, n_contradicted
+
+
+@pytest.mark.quick_cases("0")
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_category_and_no_number_contradicts_what_is_certain(seed):
+    classifier, table = fitted_to_design(seed)
+    n_certain, n_contradicted = tried(classifier, table, classifier.decide(table), 60, 30)
+    assert n_certain > 3
+    assert n_contradicted == 0
+
+
+@pytest.mark.slow
+def test_nothing_certain_is_contradicted_in_many_designs():
+    found = []
+    for seed in range(15):
+        classifier, table = fitted_to_design(seed)
+        found.append(tried(classifier, table, classifier.decide(table), 3_000, 100))
+    assert sum(n for n, _ in found) > 100
+    assert sum(n for _, n in found) == 0
+
+
+@pytest.fixture(scope="module")
+def decisive():
+    """A classifier of a table whose label is the category alone, and the table."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"ward": rng.choice(WARDS, 300).astype(object), "age": rng.normal(size=300)})
+    return SEPClassifier().fit(table, np.where(table["ward"] == "east", "ill", "well")), table
+
+
+def test_an_empty_category_that_decides_is_asked_for_and_nothing_is_certain(decisive):
+    classifier, table = decisive
+    decision = classifier.decide(table[:1].assign(ward=None))[0]
+    assert not decision.is_certain
+    ((name, share),) = decision.ask_for()
+    assert name == "ward"
+    assert share > 0.9
+    assert classifier.decide(table[:1])[0].ask_for() == []
+    both = classifier.decide(table[:1].assign(ward=None, age=np.nan))[0]
+    assert [name for name, _ in both.ask_for()] == ["ward", "age"]
+    unseen = classifier.decide(table[:1].assign(ward="south"))[0]  # which is no gap
+    assert not unseen.empty.any()
+    assert unseen.ask_for() == []
+
+
+def test_certainty_is_about_the_value_behind_a_gap_that_was_a_category_in_training():
+    rng = np.random.default_rng(0)
+    ward = rng.choice([*WARDS, None], 400)
+    table = pd.DataFrame({"ward": ward, "age": rng.normal(size=400)})
+    classifier = SEPClassifier().fit(table, np.where(table["ward"].isin(["east", "north"]), "ill", "well"))
+    gap, known = (classifier.decide(table[:1].assign(ward=own))[0] for own in (None, "west"))
+    assert gap.label == known.label == "well"
+    assert gap.trust > 0.9
+    assert known.is_certain
+    assert not gap.is_certain
+    assert [name for name, _ in gap.ask_for()] == ["ward"]
+
+
+def test_too_many_combinations_of_categories_are_not_called_certain():
+    rng, codes = np.random.default_rng(0), [f"code {i}" for i in range(40)]
+    table = pd.DataFrame({"age": np.repeat([-2.0, 2.0], 200) + 0.1 * rng.normal(size=400)})
+    table = table.assign(ward=rng.choice(codes, 400), unit=rng.choice(codes, 400))
+    classifier = SEPClassifier(max_ellipsoids=4).fit(table, np.repeat(["ill", "well"], 200))
+    few, many = (classifier.decide(table[::40].assign(**dict.fromkeys(gone))) for gone in (["ward"], ["ward", "unit"]))
+    assert sum(own.is_certain for own in few) > 5
+    assert not any(own.is_certain for own in many)
+    assert not classifier.decide(table[:1].assign(age=-50.0, ward=None))[0].is_certain  # no ellipsoid holds it
+    assert many[0].possible_ellipsoids == list(range(classifier.model_.n_ellipsoids))
+
+
+def test_a_repaired_region_knows_of_empty_categories(decisive):
+    classifier, table = decisive
+    gaps = table.assign(ward=None)[:5]
+    region = int(classifier.decide(gaps).region[0])
+    labels = classifier.predict(table)
+    own = SEPClassifier().fit_like(classifier, classifier.decide(table).given_rows, labels)
+    repaired = RepairedClassifier.of(classifier, {region: own}, ())
+    inner = repaired.decide(gaps).parts.inner[region]
+    assert inner.empty.all()
+    assert not inner[0].is_certain

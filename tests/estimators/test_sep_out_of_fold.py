@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import cross_val_predict
+from sklearn.datasets import load_iris
 
 import sepc
 from sepc import SEPClassifier
-from sepc.estimators.sep.fold_models import FoldModel
 from sepc.metrics import auroc
 
 
@@ -63,31 +61,21 @@ def test_labels_do_not_leak_through_encodings_or_gaps(draw):
     assert np.mean(found) < 0.55
 
 
-@pytest.mark.slow  # on every change, they know nothing of random labels, and find flipped ones
-def test_they_are_as_good_as_those_of_a_cross_validation():
-    X, y = load_breast_cancer(return_X_y=True)
-    own = fitted(X, y).out_of_fold_
-    refitted = cross_val_predict(SEPClassifier(), X, y, cv=2, method="predict_proba")
-    np.testing.assert_allclose(own.sum(axis=1), 1.0)
-    losses = [-np.log(found[np.arange(len(y)), y]).mean() for found in (own, refitted)]
-    assert losses[0] < 1.25 * losses[1]
-    assert (own.argmax(axis=1) == y).mean() > 0.95
-
-
 @pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
-def test_no_model_has_seen_the_rows_it_speaks_of(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "sepc.estimators.sep.fitting.FoldModel", lambda *parts: seen.append(FoldModel(*parts)) or seen[-1]
-    )
+def test_equal_rows_and_single_rows_of_a_class_are_left_out_together():
     X, y = line(200, 3, 0)
-    X = np.concatenate([X, X[:50]])  # equal rows, some of them with other labels
-    model = fitted(X, np.concatenate([y, 1 - y[:50]]))
-    assert not np.isnan(model.out_of_fold_).any()
-    np.testing.assert_array_equal(model.out_of_fold_[:50], model.out_of_fold_[200:])
-    assert len(seen) == 2
-    for fold in seen:
-        assert fold.model.class_counts.sum() + len(fold.unseen) == 250
+    X, y = np.concatenate([X, X[:50]]), np.concatenate([y, 1 - y[:50]])  # equal rows with other labels
+    found = fitted(X, y).out_of_fold_
+    assert not np.isnan(found).any()
+    np.testing.assert_array_equal(found[:50], found[200:])
+    X, y = load_iris(return_X_y=True)
+    found = fitted(X, np.where(np.arange(150) == 7, "odd", y.astype(str))).out_of_fold_
+    assert found[7, 3] == 0.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    pd = package_or_skip("pandas")
+    member = pd.array(np.resize([True, True, False, False, None], 100), dtype="boolean")
+    few = fitted(pd.DataFrame({"member": member}), np.where(member.fillna(True), "p", "q"))
+    assert few.out_of_fold_.shape == (100, 2)
 
 
 def test_rows_that_were_partitioned_have_none():
@@ -114,19 +102,11 @@ def test_weights_of_rows_and_classes():
     np.testing.assert_allclose(leaning.out_of_fold_[:, 1], 3 * p / (3 * p + 1 - p))
 
 
-def test_a_class_with_one_row_is_not_known_without_it():
-    X, y = load_iris(return_X_y=True)
-    y = np.where(np.arange(150) == 7, "odd", y.astype(str))
-    found = fitted(X, y).out_of_fold_
-    assert found[7, 3] == 0.0
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-
-
 def test_they_are_for_trust_by_weights_and_rows_in_memory(tmp_path):
     X, y = line(100, 2, 0)
-    with pytest.raises(ValueError, match="out_of_fold needs trust='weights'"):
+    with pytest.raises(ValueError, match="weights"):
         fitted(X, y, trust="counts")
-    with pytest.raises(TypeError, match="out_of_fold is for rows in memory"):
+    with pytest.raises(TypeError, match="in memory"):
         fitted(str(tmp_path), "y")
     model = fitted(X, y)
     sepc.save(model, tmp_path / "model.sepc")
@@ -134,10 +114,3 @@ def test_they_are_for_trust_by_weights_and_rows_in_memory(tmp_path):
     assert loaded.out_of_fold
     assert not hasattr(loaded, "out_of_fold_")
     assert not hasattr(model.set_params(out_of_fold=False).fit(X, y), "out_of_fold_")
-
-
-def test_few_different_rows_do_not_leave_out_what_half_of_them_have_once():
-    pd = package_or_skip("pandas")
-    member = pd.array(np.resize([True, True, False, False, None], 100), dtype="boolean")
-    y = np.where(member.fillna(True), "p", "q")
-    assert fitted(pd.DataFrame({"member": member}), y).out_of_fold_.shape == (100, 2)

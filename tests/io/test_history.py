@@ -38,11 +38,7 @@ def history(model, tmp_path):
 def test_the_provenance_is_kept_in_the_file(tmp_path):
     again = sepc.load(saved(iris(), tmp_path))
     assert again.provenance_ == iris().provenance_
-    assert to_bytes(again) == to_bytes(iris())
-
-
-def test_two_fits_give_the_same_bytes():
-    assert to_bytes(sepc.SEPClassifier().fit(X[::2], Y[::2])) == to_bytes(iris())
+    assert to_bytes(again) == to_bytes(iris()) == to_bytes(sepc.SEPClassifier().fit(X[::2], Y[::2]))
 
 
 def test_steps_come_in_order_with_the_digests_of_their_models(tmp_path):
@@ -68,7 +64,7 @@ def test_a_repair_names_its_parent_although_the_file_does_not_hold_it(tmp_path):
     labels = np.where(rows[:, 0] > 0.0, "right", "left")
     model = sepc.SEPClassifier().fit(rows[:500], labels[:500])
     labels[np.abs(rows - 0.5).max(axis=1) < 0.2] = "left"
-    repaired = repair(model, rows[500:], labels[500:])
+    repaired = repair(model, rows[500:], labels[500:], cv=2)
     kept = [str(change.region) for change in repaired.changes_ if change.kept]
     assert kept
     text = str(history(repaired, tmp_path))
@@ -80,8 +76,8 @@ def test_a_repair_names_its_parent_although_the_file_does_not_hold_it(tmp_path):
 
 
 def test_models_of_another_library_are_named(tmp_path):
-    forest = RandomForestClassifier(random_state=0).fit(X[::2], Y[::2])
-    around = sepc.TrustedClassifier(FrozenEstimator(forest)).fit(X[::2], Y[::2])
+    forest = RandomForestClassifier(5, random_state=0).fit(X[::2], Y[::2])
+    around = sepc.TrustedClassifier(FrozenEstimator(forest), cv=2).fit(X[::2], Y[::2])
     kinds = [(step.kind, step.part) for step in history(around, tmp_path).steps]
     assert [kind for kind, _ in kinds] == [
         "sklearn.ensemble._forest.RandomForestClassifier",
@@ -92,17 +88,15 @@ def test_models_of_another_library_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(OLD.glob("*.sepc")), ids=lambda path: path.stem)
-def test_files_of_the_first_release_say_that_they_do_not_know(path, tmp_path):
+def test_files_of_the_first_release_say_that_they_do_not_know(path):
     found = sepc.inspect(path).history
     assert all(not step.versions for step in found.steps)
     assert "not recorded" in str(found)
     assert "not recorded" in repr(found)
-
-
-def test_models_of_the_first_release_get_no_provenance_when_saved_again():
-    model = sepc.load(OLD / "classifier.sepc")
-    assert model.provenance_ is None
-    assert "provenance" not in decode(to_bytes(model))[1]["model"]
+    if path.stem == "classifier":
+        model = sepc.load(path)
+        assert model.provenance_ is None
+        assert "provenance" not in decode(to_bytes(model))[1]["model"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Hostile files: refused, or a model that works; a small part of `sepc_benchmarks.hostile_files`."""
 
 import json
+import pickle
 import struct
 import time
 
@@ -82,68 +83,28 @@ def test_a_flipped_bit_is_noticed(model):
     ("name", "change", "message"),
     [
         ("roots", lambda a: a * 0, "singular"),
-        ("roots", lambda a: np.where(a == a.max(), np.nan, a), "NaN or infinity"),
-        ("roots", lambda a: a.astype(np.float32), "type .float32"),
-        ("centers", lambda a: a[:, :1], "shape"),
-        ("owners", lambda a: a + 2, "out of range"),
-        ("owners", lambda a: a - 2, "out of range"),
         ("counts", lambda a: a + 1, "does not match its number of training rows"),
-        ("counts", lambda a: -a, "out of range"),
         ("memberships", lambda a: a[::-1], "not in order"),
         ("memberships", lambda a: np.zeros_like(a), "not in order"),
-        ("memberships", lambda a: a[:0], "shape"),
         ("is_terminal", lambda a: (a.view(np.uint8) + 2).view(bool), "not booleans"),
-        ("centers", lambda a: a * 1e200, "out of range"),
         ("scale", lambda a: -a, "not positive"),
         ("scale", lambda a: a * 1e-310, "too large for its features"),
-        ("weights/offsets", lambda a: a[:1], "shape"),
-        ("weights/offsets", lambda a: a * np.inf, "NaN or infinity"),
-        ("weights/lines", lambda a: a.T[:1], "shape"),
-        ("weights/lines", lambda a: a + 1e200, "out of range"),
         ("weights/n_knots", lambda a: a + 1, "number of knots"),
-        ("weights/n_knots", lambda a: -a, "out of range"),
-        ("weights/n_knots", lambda a: a * 2**50, "out of range"),
-        ("weights/n_knots", lambda a: a[:1], "shape"),
         ("weights/knots", lambda a: a[::-1], "do not ascend"),
         ("weights/knots", lambda a: np.append(a[1], a[1:]), "do not ascend"),
-        ("weights/knots", lambda a: a * 1e150, "out of range"),
-        ("weights/knots", lambda a: a[1:], "shape"),
-        ("weights/levels", lambda a: a[1:], "shape"),
-        ("weights/near", lambda a: a[1:], "shape"),
-        ("weights/deep", lambda a: np.concatenate([a, a]), "shape"),
-        ("weights/ellipsoid_means", lambda a: a[:, :1], "shape"),
-        ("weights/isolated", lambda a: np.concatenate([a, a, a[:1], np.ones((1, 2))]), "shape"),
-        ("weights/isolated_mean", lambda a: a.astype(np.int64), "type .int64"),
-        ("row_kinds/is_normal", lambda a: a[:1], "shape"),
         ("row_kinds/quantiles", lambda a: a[:, ::-1], "do not ascend"),
         ("row_kinds/quantiles", lambda a: a[:, :0], "or none"),
-        ("row_kinds/centers", lambda a: a[1:], "shape"),
-        ("row_kinds/centers", lambda a: a + 1e10, "out of range"),
         ("row_kinds/covariances", lambda a: -a, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a * 1e-12, "impossible means or covariances"),
         ("row_kinds/covariances", lambda a: a + [[0, 1e-3], [0, 0]], "impossible means or covariances"),
         ("row_kinds/class_rows", lambda a: a * 0, "components without rows"),
-        ("row_kinds/class_rows", lambda a: -a, "out of range"),
-        ("row_kinds/class_rows", lambda a: a[:0], "shape"),
-        ("usual/ellipsoid", lambda a: a - 1, "out of range"),
-        ("usual/ellipsoid", lambda a: a + 100, "out of range"),
         ("usual/ellipsoid", lambda a: np.full_like(a, -1), "missing, repeated or not in order"),
-        ("usual/owner", lambda a: a + 2, "out of range"),
         ("usual/owner", lambda a: a[::-1], "missing, repeated or not in order"),
         ("usual/n_rows", lambda a: a * 0, "too few rows"),
-        ("usual/n_rows", lambda a: a[1:], "shape"),
         ("usual/ranges", lambda a: a[:, :, ::-1], "do not ascend"),
-        ("usual/ranges", lambda a: a * np.nan, "NaN or infinity"),
         ("usual/overall", lambda a: a[:, ::-1], "do not ascend"),
-        ("usual/overall", lambda a: a[:, 1:], "shape"),
-        ("usual/n_levels", lambda a: a + 100, "out of range"),
         ("usual/n_levels", lambda a: a + 1, "levels that do not match"),
-        ("usual/levels", lambda a: np.ones(1), "shape"),
-        (
-            "usual/category_counts",
-            lambda a: np.ones((len(a), 1), dtype=np.int64),
-            "features or categories that do not match",
-        ),
+        ("usual/category_counts", lambda a: np.ones((len(a), 1), dtype=np.int64), "categories that do not match"),
     ],
 )
 def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, message):
@@ -156,21 +117,10 @@ def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, messag
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("slack", 0.5, "out of range"),
-        ("slack", 10**400, "out of range"),
-        ("slack", True, "wrong type"),
         ("trust", "blind", "does not know"),
         ("trust", "counts", "weights without trust by weights"),
         ("weights", None, "trust by weights without them"),
-        ("weights", [], "wrong type"),
-        ("row_kinds", [], "wrong type"),
         ("usual", None, "groups that are missing"),
-        ("weights", {}, "width is missing"),
-        ("weights", {"width": 0.0}, "out of range"),
-        ("weights", {"width": -1.0}, "out of range"),
-        ("weights", {"width": None}, "wrong type"),
-        ("published", 1, "wrong type"),
-        ("feature_names", [1, 2], "must contain only strings"),
         ("feature_names", [], "shape"),
         ("classes", {"type": "<i8", "values": [1, 0]}, "not sorted"),
         ("classes", {"type": "<i8", "values": [0, 0]}, "not sorted"),
@@ -187,51 +137,45 @@ def test_signed_files_with_values_that_make_no_sense(parts, key, value, message)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("min_trust", None), ("min_trust", 7), ("n_impure", -1), ("cv", 5), ("trust", "evidence")]
+    ("kind", "path", "change", "message"),
+    [
+        ("weights", "parameters/kept/min_trust", lambda _: None, "parameter"),
+        ("weights", "parameters/kept/min_trust", lambda _: 7, "parameter"),
+        ("weights", "parameters/kept/n_impure", lambda _: -1, "parameter"),
+        ("weights", "parameters/kept/cv", lambda _: 5, "parameter"),
+        ("weights", "parameters/kept/trust", lambda _: "evidence", "parameter"),
+        ("counts", "model/trust", lambda _: "blind", "unknown way|does not know"),
+        ("counts", "model/published", lambda _: True, "unknown way|does not know"),
+        ("trusted", "trust/coefficients", lambda a: a * np.nan, "NaN"),
+    ],
 )
-def test_signed_files_with_parameters_that_make_no_sense(parts, name, value):
-    arrays, content = parts
-    content["model"]["parameters"]["kept"][name] = value
-    with pytest.raises(FormatError, match="parameter"):
-        from_bytes(encode(arrays, content))
-
-
-@pytest.mark.parametrize(("trust", "published"), [("blind", False), ("counts", True)])
-def test_signed_files_with_trust_that_makes_no_sense(trust, published):
-    arrays, content = decode(to_bytes(counting()))
-    content["model"]["model"] |= {"trust": trust, "published": published}
-    with pytest.raises(FormatError, match="unknown way|does not know"):
-        from_bytes(encode(arrays, content))
-
-
-@pytest.mark.quick_cases("<lambda>1")
-@pytest.mark.parametrize("change", [lambda a: a[:1], lambda a: -1.0 - a, lambda a: a * np.nan])
-def test_signed_files_with_a_trust_layer_that_makes_no_sense(change):
-    arrays, content = decode(to_bytes(trusted()))
-    path = "model/trust/coefficients"
-    with pytest.raises(FormatError, match="shape|out of range|NaN"):
-        from_bytes(encode(arrays | {path: change(arrays[path])}, content))
-
-
-def test_a_trust_layer_and_its_partition_speak_of_the_same_labels():
-    arrays, content = decode(to_bytes(trusted()))
-    content["model"]["partition"]["model"]["classes"] = {"type": "text", "values": ["a", "b"]}
-    with pytest.raises(FormatError, match="labels of another type"):
+def test_signed_files_with_parameters_or_trust_that_make_no_sense(kind, path, change, message, model):
+    made = {"weights": lambda: model, "counts": counting, "trusted": trusted}[kind]()
+    arrays, content = decode(to_bytes(made))
+    if f"model/{path}" in arrays:
+        arrays = arrays | {f"model/{path}": change(arrays[f"model/{path}"])}
+    else:
+        *inner, last = path.split("/")
+        node = content["model"]
+        for name in inner:
+            node = node[name]
+        node[last] = change(node.get(last))
+    with pytest.raises(FormatError, match=message):
         from_bytes(encode(arrays, content))
 
 
 def test_kinds_and_arrays_that_are_not_known(parts):
     arrays, content = parts
-    with pytest.raises(FormatError, match="an array that belongs to no model: 'extra'"):
+    with pytest.raises(FormatError, match="'extra'"):
         from_bytes(encode(arrays | {"extra": np.zeros(3)}, content))
     content["model"]["kind"] = "os.system"
-    with pytest.raises(FormatError, match="'os.system', which this version cannot read"):
+    with pytest.raises(FormatError, match="os.system"):
         from_bytes(encode(arrays, content))
 
 
 def nested(depth):
     X, y = make_moons(80, noise=0.3, random_state=0)
-    model = SEPClassifier().fit(X, y)
+    model = SEPClassifier(trust="counts", max_ellipsoids=2)
     for _ in range(depth):
         model = sepc.SelectiveClassifier(model, 0.3, random_state=0)
     return model.fit(X, y)
@@ -286,27 +230,17 @@ def test_what_is_no_model_file_is_told_so(data, message, tmp_path):
     assert time.process_time() - started < 1.0
 
 
-def test_a_huge_header_is_not_even_read(tmp_path):
+@pytest.mark.parametrize(("length", "message"), [(2**40, "1,099,511,627,776"), (2, "exceeds")])
+def test_a_huge_header_and_a_huge_file_are_not_even_read(length, message, tmp_path):
     path = tmp_path / "huge.sepc"
     with path.open("wb") as file:
-        file.write(struct.pack("<Q", 2**40))
+        file.write(struct.pack("<Q", length) + b"{}")
         file.truncate(2**41)  # a sparse file
-    with pytest.raises(FormatError, match="claims 1,099,511,627,776 bytes"):
-        sepc.load(path)
-
-
-def test_a_huge_file_is_not_read(tmp_path):
-    path = tmp_path / "huge.sepc"
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", 2) + b"{}")
-        file.truncate(2**41)
-    with pytest.raises(FormatError, match="no model file exceeds"):
+    with pytest.raises(FormatError, match=message):
         sepc.load(path)
 
 
 def test_no_pickle_is_read(model, tmp_path):
-    import pickle
-
     path = tmp_path / "model.sepc"
     path.write_bytes(pickle.dumps(model))
     with pytest.raises(FormatError, match="not a sepc model"):

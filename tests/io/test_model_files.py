@@ -1,7 +1,6 @@
 """Model files: decisions survive, bytes are reproducible, and others can read them."""
 
 import pickle
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import independent_reader
 import numpy as np
 import pytest
 from optional import package_or_skip
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from warm_python import warm_python
 from zoo import fitted_once
 
 import sepc
@@ -26,7 +25,7 @@ from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 
-N_ROWS = 20_000
+N_ROWS = 2_000
 
 
 def moons(n=300, noise=0.25):
@@ -52,57 +51,6 @@ def same(model, again, rows):
     return True
 
 
-@fitted_once
-def fitted(kind):
-    X, y = moons()
-    text = np.where(y == 0, "left", "right")
-    return {
-        "weights": lambda: (SEPClassifier().fit(named(X), text), named(X)),
-        "counts": lambda: (SEPClassifier(2, trust="counts", max_ellipsoids=500).fit(X, y), X),
-        "published": lambda: (SEPClassifier.as_published().fit(X, y.astype(bool)), X),
-        "multiclass": lambda: (SEPClassifier().fit(*load_iris(return_X_y=True)), load_iris().data),
-        "isolated only": lambda: (SEPClassifier().fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"]), X),
-        "one class": lambda: (SEPClassifier().fit(X, np.zeros(len(X))), X),
-        "selective": lambda: (SelectiveClassifier(SEPClassifier(), 0.2, random_state=0).fit(X, y), X),
-        "per label": lambda: (
-            SelectiveClassifier(FrozenEstimator(SEPClassifier().fit(X, text)), {"left": 0.1, "right": 0.3}).fit(
-                X, text
-            ),
-            X,
-        ),
-        "costs": lambda: (
-            SelectiveClassifier(SEPClassifier(), Costs([[0, 5], [1, 0]], 0.7), random_state=0).fit(X, y),
-            X,
-        ),
-        "groups": lambda: (
-            SelectiveClassifier(SEPClassifier(), 0.2, by=0, parents={2.0: 1.0}, random_state=0).fit(
-                stratified_rows(X), y
-            ),
-            stratified_rows(X),
-        ),
-        "another mix": lambda: (
-            SelectiveClassifier(SEPClassifier(), 0.3, random_state=0).fit(X, y, X_target=X[::2]),
-            X,
-        ),
-        "no promise": lambda: (SelectiveClassifier(SEPClassifier(), 0.001, random_state=0).fit(X, y), X),
-        "trust in ours": lambda: (TrustedClassifier(SEPClassifier.as_published(), cv=2).fit(X, y), X),
-        "own partition": lambda: (
-            TrustedClassifier(SEPClassifier(), partition=SEPClassifier(0.1, trust="counts"), cv=KFold(3)).fit(
-                named(X), text
-            ),
-            named(X),
-        ),
-        "promise on trust": lambda: (
-            SelectiveClassifier(TrustedClassifier(SEPClassifier(), cv=2), 0.3, random_state=0).fit(X, y),
-            X,
-        ),
-        "strata": lambda: (
-            StratifiedClassifier(SEPClassifier(), by=[0], min_rows=50).fit(stratified_rows(X), text),
-            stratified_rows(X),
-        ),
-    }[kind]()
-
-
 def named(X):
     return pd.DataFrame(X, columns=["across", "höhe"])
 
@@ -111,16 +59,44 @@ def stratified_rows(X):
     return np.column_stack([np.arange(len(X)) % 3, X])
 
 
+X, Y = moons()
+TEXT, STRATA, OURS = np.where(Y == 0, "left", "right"), stratified_rows(X), {"random_state": 0}
+MODELS = {
+    "weights": (SEPClassifier(), named(X), TEXT),
+    "counts": (SEPClassifier(2, trust="counts", max_ellipsoids=500), X, Y),
+    "published": (SEPClassifier.as_published(), X, Y.astype(bool)),
+    "multiclass": (SEPClassifier(), *load_iris(return_X_y=True)),
+    "isolated only": (SEPClassifier(), np.array([[0.0, 1.0], [1.0, 0.0]]), ["a", "b"]),
+    "one class": (SEPClassifier(), X, np.zeros(len(X))),
+    "selective": (SelectiveClassifier(SEPClassifier(), 0.2, **OURS), X, Y),
+    "per label": (SelectiveClassifier(SEPClassifier(), {"left": 0.1, "right": 0.3}, **OURS), X, TEXT),
+    "costs": (SelectiveClassifier(SEPClassifier(), Costs([[0, 5], [1, 0]], 0.7), **OURS), X, Y),
+    "groups": (SelectiveClassifier(SEPClassifier(), 0.2, by=0, parents={2.0: 1.0}, **OURS), STRATA, Y),
+    "another mix": (SelectiveClassifier(SEPClassifier(), 0.3, **OURS), X, Y),
+    "no promise": (SelectiveClassifier(SEPClassifier(), 0.001, **OURS), X, Y),
+    "trust in ours": (TrustedClassifier(SEPClassifier.as_published(), cv=2), X, Y),
+    "own partition": (
+        TrustedClassifier(SEPClassifier(), partition=SEPClassifier(0.1, trust="counts"), cv=KFold(3)),
+        named(X),
+        TEXT,
+    ),
+    "promise on trust": (SelectiveClassifier(TrustedClassifier(SEPClassifier(), cv=2), 0.3, **OURS), X, Y),
+    "strata": (StratifiedClassifier(SEPClassifier(), by=[0], min_rows=50), STRATA, TEXT),
+}
+
+
+@fitted_once
+def fitted(kind):
+    model, rows, labels = MODELS[kind]
+    model = clone(model).fit(rows, labels, **({"X_target": X[::2]} if kind == "another mix" else {}))
+    return model, X if kind == "isolated only" else rows
+
+
 NOT_COMPARED = ("cv", "estimator", "partition", "max_risk")
-KINDS = [
-    *("weights", "counts", "published", "multiclass", "isolated only", "one class", "selective", "per label", "costs"),
-    *("groups", "another mix", "no promise", "trust in ours", "own partition", "promise on trust", "strata"),
-]
 
 
-@pytest.mark.slow_cases("trust in ours", "costs", "no promise")
-@pytest.mark.slow_cases("promise on trust")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow_cases("trust in ours", "costs", "no promise", "promise on trust", "own partition", "another mix")
+@pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.filterwarnings("ignore::sepc.errors.FlatSetWarning")
 def test_round_trip(kind, tmp_path):
     model, X = fitted(kind)
@@ -157,6 +133,10 @@ def test_the_story_of_a_fit_survives(tmp_path):
             np.testing.assert_array_equal(cut.normal, other.normal)
             assert (cut.offset, cut.through_means) == (other.offset, other.through_means)
     assert again.regions_.to_frame().equals(model.regions_.to_frame())
+    rows = named(around(X, 500))
+    before, after = (some.decide(rows).terms() for some in (model, again))
+    for name in ("label", "runner_up", "offset", "features", "ellipsoids", "isolated", "fading", "log_odds"):
+        np.testing.assert_array_equal(getattr(before, name), getattr(after, name), name)
 
 
 @pytest.mark.parametrize(
@@ -170,23 +150,11 @@ def test_the_story_of_a_fit_survives(tmp_path):
     ],
 )
 def test_labels_of_any_type(labels):
-    X, y = moons()
-    model = SEPClassifier().fit(X, labels[y])
+    model = SEPClassifier(max_ellipsoids=2).fit(X, labels[Y])
     again = from_bytes(to_bytes(model))
     np.testing.assert_array_equal(again.classes_, model.classes_)
     assert again.classes_.dtype == model.classes_.dtype
     assert [type(label) for label in again.classes_.tolist()] == [type(label) for label in model.classes_.tolist()]
-
-
-def test_the_same_fit_gives_the_same_bytes_in_another_process(tmp_path):
-    script = (
-        "import sys; from sklearn.datasets import make_moons; import sepc;"
-        "X, y = make_moons(200, noise=0.3, random_state=0);"
-        "sepc.save(sepc.TrustedClassifier(sepc.SEPClassifier(), cv=2).fit(X, y), sys.argv[1])"
-    )
-    subprocess.run([*warm_python(), "-c", script, str(tmp_path / "there.sepc")], check=True)
-    here = TrustedClassifier(SEPClassifier(), cv=2).fit(*moons(200, noise=0.3))
-    assert (tmp_path / "there.sepc").read_bytes() == to_bytes(here)
 
 
 @pytest.mark.slow
@@ -197,15 +165,15 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
     assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
-    with pytest.raises(sepc.ForeignModelError, match="of another library, 'sklearn.pipeline.Pipeline'") as refused:
+    with pytest.raises(sepc.ForeignModelError) as refused:
         sepc.load(tmp_path / "model.sepc")
     assert (refused.value.kind, refused.value.argument) == ("sklearn.pipeline.Pipeline", "estimator")
     again = pickle.loads(pickle.dumps(refused.value))
     assert (str(again), again.kind) == (str(refused.value), "sklearn.pipeline.Pipeline")
-    with pytest.raises(sepc.ForeignModelError, match="but estimator is 'sklearn.linear_model"):
+    with pytest.raises(sepc.ForeignModelError, match="sklearn.linear_model"):
         sepc.load(tmp_path / "model.sepc", estimator=LogisticRegression())
     other = make_pipeline(StandardScaler(), LogisticRegression(C=2.0)).fit(X, y)
-    with pytest.raises(sepc.ForeignModelError, match="fingerprint differs"):
+    with pytest.raises(sepc.ForeignModelError, match="fingerprint"):
         sepc.load(tmp_path / "model.sepc", estimator=other)
 
 
@@ -222,24 +190,15 @@ def test_a_view_is_given_again_too(tmp_path):
     )
 
 
-def test_terms_survive():
-    X, y = load_iris(return_X_y=True)
-    model = SEPClassifier().fit(X, y)
-    before, after = (some.decide(around(X, 500)).terms() for some in (model, from_bytes(to_bytes(model))))
-    for name in ("label", "runner_up", "offset", "features", "ellipsoids", "isolated", "fading", "log_odds"):
-        np.testing.assert_array_equal(getattr(before, name), getattr(after, name), name)
-
-
 def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
-    X, y = moons()
-    with pytest.raises(TypeError, match="prepares rows with StandardScaler.*Save its last step"):
-        sepc.save(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y), tmp_path / "model.sepc")
+    with pytest.raises(TypeError, match="last step"):
+        sepc.save(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, Y), tmp_path / "model.sepc")
     with pytest.raises(ValueError, match="not fitted"):
         sepc.save(SEPClassifier(), tmp_path / "model.sepc")
-    strata = StratifiedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(stratified_rows(X), y)
-    with pytest.raises(TypeError, match="model of a stratum is a LogisticRegression"):
+    strata = StratifiedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(STRATA, Y)
+    with pytest.raises(TypeError, match="LogisticRegression"):
         sepc.save(strata, tmp_path / "model.sepc")
-    dated = SEPClassifier().fit(X, y)
+    dated = SEPClassifier().fit(X, Y)
     dated.model_ = replace(dated.model_, classes=np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"))
     with pytest.raises(TypeError, match="2020, 1, 1"):
         sepc.save(dated, tmp_path / "model.sepc")
@@ -253,16 +212,6 @@ def test_an_old_file_stays_if_saving_fails(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         sepc.save(fitted("isolated only")[0], path)
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
-
-
-def test_inspect_tells_what_is_inside(tmp_path):
-    model, _ = fitted("per label")
-    sepc.save(model, tmp_path / "model.sepc")
-    text = str(sepc.inspect(tmp_path / "model.sepc"))
-    assert text.startswith("SelectiveClassifier, format 2, written by sepc ")
-    assert "classes: left, right" in text
-    assert "around: SEPClassifier" in text
-    assert "min_trust=0.95" in text
 
 
 @pytest.mark.slow_cases("counts", "published")

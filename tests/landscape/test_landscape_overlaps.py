@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from cases import in_ball
 
-from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
-
-UNIT = np.ones(2)
+from sepc import Landscape
 
 
 def balls(*centers, n=4000, radius=1.0):
@@ -15,8 +13,9 @@ def balls(*centers, n=4000, radius=1.0):
 
 
 def overlaps(of_class):
-    ellipsoids = class_ellipsoids(of_class, UNIT)
-    return ellipsoids, overlaps_of(of_class, ellipsoids, UNIT)
+    labels = np.repeat(range(len(of_class)), [len(rows) for rows in of_class])
+    landscape = Landscape(np.concatenate(of_class), labels, fit_rows=50)
+    return landscape.figures.ellipsoids, landscape.figures.overlaps
 
 
 def test_every_pair_is_there_in_order():

@@ -17,29 +17,13 @@ SETS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 0
 COUNTS = np.array([[3, 2], [60, 0], [4, 0], [0, 20], [6, 3], [2, 0]])
 
 
-@pytest.fixture
-def told():
-    return figures_of(SignatureTable(SETS, COUNTS), OWNERS, 0.1)
-
-
-def test_regions_are_counted_without_the_rows_outside(told):
-    assert told.n_regions == 5
-    assert told.outside_share == pytest.approx(5 / 100)
-
-
-def test_mixed_regions_hold_several_labels(told):
-    assert told.n_mixed == 1
-    assert told.mixed_share == pytest.approx(9 / 100)
-    assert told.outvoted_share == pytest.approx(3 / 100)
-
-
-def test_small_disjuncts_hold_few_rows_of_their_label(told):
+def test_regions_mixed_ones_and_small_disjuncts_are_counted():
+    told, fewer, everything = (figures_of(SignatureTable(SETS, COUNTS), OWNERS, small) for small in (0.1, 0.08, 1.0))
+    assert (told.n_regions, told.n_mixed) == (5, 1)
+    assert [told.outside_share, told.mixed_share, told.outvoted_share] == pytest.approx([0.05, 0.09, 0.03])
     # Ellipsoid 1 holds 6 of 75 rows of the first class; 4 of them lie in no larger one of it.
-    assert told.n_small == 1
-    assert told.small_share == pytest.approx(4 / 100)
-    assert figures_of(SignatureTable(SETS, COUNTS), OWNERS, 0.08).n_small == 0
-    everything = figures_of(SignatureTable(SETS, COUNTS), OWNERS, 1.0)
-    assert everything.n_small == 3
+    assert (told.n_small, fewer.n_small, everything.n_small) == (1, 0, 3)
+    assert told.small_share == pytest.approx(0.04)
     assert everything.small_share == pytest.approx((60 + 4 + 20 + 6 + 3 + 2) / 100)
 
 

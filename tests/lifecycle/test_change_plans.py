@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 from sepc_benchmarks.attacking.plans import DOUBTED, KEY, fixed, passes, reading, rows_of, written
+from sklearn.linear_model import LogisticRegression
 
 import sepc
 from sepc import Costs, RefusedLookError, SelectiveClassifier, SEPClassifier
 from sepc.lifecycle import ChangePlan, check_plan, row_digest
-from sepc.lifecycle.change_plans.plan_lines import Outcome, PlanLine
 from sepc.statistics.paired import difference_bound
 
 CHANGED = {"kind": "changed", "margin": 0.05, "what": "label"}
@@ -44,11 +44,14 @@ def lines_of(found):
     ],
     ids=lambda criterion: f"{criterion['kind']} {criterion.get('measure', '')}".strip(),
 )
-def test_what_a_good_candidate_meets_it_passes(tmp_path, rows, criterion):
+def test_what_a_good_candidate_meets_it_passes(tmp_path, criterion):
+    pytest.importorskip("pandas")
     X, y = rows_of(np.random.default_rng(0), 800, broken=0.002, repaired=0.03)
     found = check(tmp_path, criterion, X, y, np.arange(800) % 2)
     assert found.passed, found.summary()
-    assert found.headline().startswith("Passed: all")
+    assert found.headline().startswith("Passed")
+    assert found.to_frame()["outcome"].tolist() == [line.outcome.value for line in found.lines]
+    assert found.headline() in found.to_html()
 
 
 def test_bounds_are_exact(tmp_path, rows):
@@ -72,11 +75,14 @@ def test_the_bound_on_a_difference_exceeds_it_as_often_as_it_says():
         assert missed <= 1.0 - confidence
 
 
-def test_what_rows_cannot_decide_is_not_passed(tmp_path):
+def test_what_rows_cannot_decide_is_not_passed(tmp_path, rows):
     X, y = rows_of(np.random.default_rng(0), 20)
     found = check(tmp_path, CHANGED, X, y)
     assert lines_of(found) == [("", "undecided")]
     assert not found.passed
+    for kind, said in (("groups", "the group of every row"), ("regions", "has none")):
+        with pytest.raises(ValueError, match=said):
+            check(tmp_path, {"kind": kind, "margin": 0.05}, *rows, name=kind)
 
 
 def test_a_group_that_is_absent_is_undecided_and_others_are_judged_together(tmp_path, rows):
@@ -84,7 +90,7 @@ def test_a_group_that_is_absent_is_undecided_and_others_are_judged_together(tmp_
     groups = np.where(np.arange(800) < 500, "a", np.where(np.arange(800) < 790, "b", "c"))
     found = check(tmp_path, {"kind": "groups", "margin": 0.06, "names": ["a", "z"]}, X, y, groups)
     assert [name for name, _ in lines_of(found)] == ["group = a", "group = z", "all others together"]
-    assert found.lines[2].outcome is Outcome.UNDECIDED
+    assert found.lines[2].outcome.value == "undecided"
     plan = written(tmp_path, {"kind": "groups", "margin": 0.06, "fewest": 50}, fixed(X, y, groups), name="other")
     found = check_plan(plan, reading(0), reading(1), X, y, groups)
     assert [(line.about, line.n_rows) for line in found.lines[1:]] == [
@@ -94,21 +100,11 @@ def test_a_group_that_is_absent_is_undecided_and_others_are_judged_together(tmp_
     ]
 
 
-def test_groups_must_be_given(tmp_path, rows):
-    with pytest.raises(ValueError, match="give the group of every row"):
-        check(tmp_path, {"kind": "groups", "margin": 0.05}, *rows)
-
-
-def test_regions_must_exist(tmp_path, rows):
-    with pytest.raises(ValueError, match="the old model has none"):
-        check(tmp_path, {"kind": "regions", "margin": 0.05}, *rows)
-
-
 def test_a_new_model_without_a_promise_keeps_none(tmp_path):
     old, new, X, y = partitions()
     plan = written(tmp_path, {"kind": "promises"}, fixed(X, y))
     line = check_plan(plan, old, new, X, y).lines[1]
-    assert line.outcome is Outcome.FAILED
+    assert line.outcome.value == "failed"
     assert "promises nothing" in line.evidence
 
 
@@ -129,7 +125,7 @@ def test_regions_are_those_of_the_old_model(tmp_path):
     large = sorted(counts[counts >= 40].tolist(), reverse=True)
     assert len(large) > 1
     assert [line.n_rows for line in found.lines[1:]] == [*large, int(counts[counts < 40].sum())]
-    assert found.lines[0].outcome is Outcome.PASSED
+    assert found.lines[0].passed
 
 
 def test_only_what_may_change_may_change(tmp_path):
@@ -137,8 +133,7 @@ def test_only_what_may_change_may_change(tmp_path):
     plan = written(tmp_path, CHANGED, fixed(X, y))
     plan.write_text(plan.read_text().replace('["threshold", "regions", "weights", "model"]', '["threshold"]'))
     line = check_plan(plan, old, new, X, y).lines[0]
-    assert (line.outcome, line.evidence) == (Outcome.FAILED, "model changed")
-    assert line.criterion == "only threshold may change"
+    assert (line.outcome.value, line.evidence) == ("failed", "model changed")
 
 
 def test_rows_that_were_trained_on_are_refused(tmp_path):
@@ -146,9 +141,9 @@ def test_rows_that_were_trained_on_are_refused(tmp_path):
     rng = np.random.default_rng(0)
     again = rng.normal(size=(1500, 2))[:500]
     plan = written(tmp_path, CHANGED, "draw = 400")
-    with pytest.raises(RefusedLookError, match="The old model was trained on some of these rows"):
+    with pytest.raises(RefusedLookError, match="old model was trained"):
         check_plan(plan, old, new, again, y)
-    with pytest.raises(RefusedLookError, match="The new model was trained on some of these rows"):
+    with pytest.raises(RefusedLookError, match="new model was trained"):
         check_plan(plan, new, old, again, y)
     assert not list(tmp_path.glob("*.jsonl"))
 
@@ -217,7 +212,7 @@ def test_a_digest_of_a_table_knows_its_columns_by_name():
 def test_other_rows_than_those_of_the_plan_are_refused(tmp_path, rows):
     X, y = rows
     plan = written(tmp_path, CHANGED, fixed(X, y))
-    with pytest.raises(RefusedLookError, match="not the rows that the plan fixes"):
+    with pytest.raises(RefusedLookError, match="not the rows"):
         check_plan(plan, reading(0), reading(1), X[1:], y[1:])
     assert not list(tmp_path.glob("*.jsonl"))
 
@@ -235,7 +230,7 @@ def test_a_draw_depends_on_the_seed_and_on_no_order(tmp_path, rows):
         again = written(tmp_path, CHANGED, f"draw = 300\nseed = {seed}", name=f"again{seed}")
         assert check_plan(again, reading(0), reading(1), X[order], y[order]).lines[1] == line
     assert seen[0] != seen[1]
-    with pytest.raises(ValueError, match="draws 300 rows, but there are only 299 rows"):
+    with pytest.raises(ValueError, match="only 299 rows"):
         check_plan(written(tmp_path, CHANGED, "draw = 300", name="few"), reading(0), reading(1), X[:299], y[:299])
 
 
@@ -252,27 +247,23 @@ def test_a_second_look_gives_the_same_answer_and_spends_nothing(tmp_path, rows):
     assert (again.lines, again.look) == (first.lines, 1)
     assert (tmp_path / "plan.ledger.jsonl").read_text() == ledger
     assert check_plan(plan, reading(0), reading(2), X, y).look == 2
-
-
-def test_a_further_candidate_is_refused(tmp_path, rows):
-    X, y = rows
-    plan = written(tmp_path, CHANGED, fixed(X, y), most=1)
-    check_plan(plan, reading(0), reading(1), X, y)
-    with pytest.raises(RefusedLookError, match="The plan allows 1 candidate, and plan.ledger.jsonl has 1"):
-        check_plan(plan, reading(0), reading(2), X, y)
+    with pytest.raises(RefusedLookError, match="allows 2 candidates"):
+        check_plan(plan, reading(0), reading(3), X, y)
     assert check_plan(plan, reading(0), reading(1), X, y).is_repeated
+    with pytest.raises(TypeError, match="saved"):
+        check_plan(plan, reading(0), LogisticRegression().fit(X, y), X, y)
 
 
 def test_the_plan_the_table_and_the_old_model_stay(tmp_path, rows):
     X, y = rows
     plan = written(tmp_path, CHANGED, "draw = 200", most=5)
     check_plan(plan, reading(0), reading(1), X, y)
-    with pytest.raises(RefusedLookError, match="The table is not the one of the first look"):
+    with pytest.raises(RefusedLookError, match="The table is not"):
         check_plan(plan, reading(0), reading(2), X[1:], y[1:])
-    with pytest.raises(RefusedLookError, match="The old model is not the one of the first look"):
+    with pytest.raises(RefusedLookError, match="The old model is not"):
         check_plan(plan, reading(3), reading(2), X, y)
     plan.write_text(plan.read_text().replace("margin = 0.05", "margin = 0.5"))
-    with pytest.raises(RefusedLookError, match="The plan is not the one of the first look"):
+    with pytest.raises(RefusedLookError, match="The plan is not"):
         check_plan(plan, reading(0), reading(2), X, y)
 
 
@@ -287,29 +278,12 @@ def test_a_ledger_that_was_changed_is_refused(tmp_path, rows):
     flipped = [dict(looks[0], passed=not looks[0]["passed"]), looks[1]]
     for wrong in (flipped, looks[1:], looks[::-1]):
         path.write_text("".join(json.dumps(look) + "\n" for look in wrong))
-        with pytest.raises(RefusedLookError, match="line 1: this is not the line"):
+        with pytest.raises(RefusedLookError, match="line 1"):
             check_plan(plan, reading(0), reading(3), X, y)
     for junk in ("{}\n", "not json\n", "[1]\n"):
         path.write_text(junk)
         with pytest.raises(RefusedLookError, match="line 1"):
             check_plan(plan, reading(0), reading(3), X, y)
-
-
-def test_a_line_survives_the_ledger():
-    line = PlanLine("a", "b", Outcome.UNDECIDED, "c", 3, 0.1, 0.2, 0.3)
-    assert PlanLine.from_dict(json.loads(json.dumps(line.to_dict()))) == line
-
-
-# What is shown.
-
-
-def test_card_page_and_table(tmp_path, rows):
-    pytest.importorskip("pandas")
-    found = check(tmp_path, CHANGED, *rows, most=3)
-    assert found.to_frame()["outcome"].tolist() == [line.outcome.value for line in found.lines]
-    assert "at most 5 % of labels change" in found.to_html()
-    assert len(repr(found).splitlines()) <= 15
-    assert "Candidate 1 of at most 3" in found.summary()
 
 
 # Files.
@@ -328,57 +302,45 @@ level = 0.05
 """
 
 
-def test_a_plan_is_read_with_its_defaults(tmp_path):
+# A part of the plan, and by what it is replaced; then the word that says what is wrong.
+WRONG = [
+    ("version = 1", "version = 2", "plans of version 1"),
+    ("version = 1", "", "version is None"),
+    ("version = 1", "version = ", "TOML"),
+    ("[rows]", "titles = 1\n[rows]", "Did you mean 'title'"),
+    ('["model"]', '["everything"]', "may_change is"),
+    ('["model"]', '"model"', "must be a list"),
+    ('key = "sixteen or more letters"', 'key = "short"', "has 5 characters"),
+    ('key = "sixteen or more letters"', "", "lacks 'key'"),
+    ("draw = 10", "", "neither digest nor draw"),
+    ("draw = 10", "draw = 0", "draw in .rows. is 0"),
+    ("draw = 10", "draw = 10\nseeds = 3", "Did you mean 'seed'"),
+    ("draw = 10", 'digest = "abc"', "64 hexadecimal"),
+    ("most = 2", "most = 0", "at least 1"),
+    ("most = 2", "most = true", "whole number"),
+    ('kind = "changed"', 'kind = "change"', "criterion 1 is 'change'"),
+    ("margin = 0.1", "", "lacks 'margin'"),
+    ("margin = 0.1", "margin = 1.5", "is 1.5"),
+    ("margin = 0.1", 'margin = 0.1\nmeasure = "errors"', "has 'measure'"),
+    ("margin = 0.1", 'margin = 0.1\nwhat = "trust"', "is 'trust'"),
+    ("level = 0.05", "level = 0", "no number of rows"),
+    ("level = 0.05", "", "lacks 'level'"),
+    ('kind = "changed"', 'kind = "regions"\nnames = ["x"]', "by their numbers"),
+    ('kind = "changed"', 'kind = "groups"\nnames = []', "is empty"),
+    ('kind = "changed"', 'kind = "latency"\nmilliseconds = -1', "positive"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "says"), WRONG)
+def test_a_plan_that_is_wrong_says_what(tmp_path, old, new, says):
     path = tmp_path / "plan.toml"
     path.write_text(GOOD)
     plan = ChangePlan.load(path)
     assert (plan.most_candidates, plan.rows.draw, plan.rows.seed, plan.criteria[0].what) == (2, 10, 0, "any")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("version = 1", "version = 2", "reads plans of version 1"),
-        ("version = 1", "", "version is None"),
-        ("version = 1", "version = ", "not valid TOML"),
-        ("[rows]", "titles = 1\n[rows]", "the plan has 'titles'.*Did you mean 'title'"),
-        ('["model"]', '["everything"]', "may_change is"),
-        ('["model"]', '"model"', "may_change in the plan is 'model'; it must be a list"),
-        ('key = "sixteen or more letters"', 'key = "short"', "key in .rows. has 5 characters"),
-        ('key = "sixteen or more letters"', "", "lacks 'key'"),
-        ("draw = 10", "", "neither digest nor draw"),
-        ("draw = 10", "draw = 0", "draw in .rows. is 0"),
-        ("draw = 10", "draw = 10\nseeds = 3", "Did you mean 'seed'"),
-        ("draw = 10", 'digest = "abc"', "64 hexadecimal digits"),
-        ("most = 2", "most = 0", "at least 1"),
-        ("most = 2", "most = true", "most in .candidates. is True; it must be a whole number"),
-        ('kind = "changed"', 'kind = "change"', "kind of criterion 1 is 'change'"),
-        ("margin = 0.1", "", "criterion 1 lacks 'margin'"),
-        ("margin = 0.1", "margin = 1.5", "margin in criterion 1 is 1.5"),
-        ("margin = 0.1", 'margin = 0.1\nmeasure = "errors"', "criterion 1 .changed. has 'measure'"),
-        ("margin = 0.1", 'margin = 0.1\nwhat = "trust"', "what in criterion 1 is 'trust'"),
-        ("level = 0.05", "level = 0", "no number of rows could show anything"),
-        ("level = 0.05", "", "lacks 'level'"),
-        ('kind = "changed"', 'kind = "regions"\nnames = ["x"]', "regions are given by their numbers"),
-        ('kind = "changed"', 'kind = "groups"\nnames = []', "names in criterion 1 is empty"),
-        ('kind = "changed"', 'kind = "latency"\nmilliseconds = -1', "it must be positive"),
-    ],
-)
-def test_a_plan_that_is_wrong_says_what(tmp_path, old, new, says):
-    path = tmp_path / "plan.toml"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(ValueError, match=says):
         ChangePlan.load(path)
-
-
-def test_a_model_of_another_library_has_no_digest(tmp_path, rows):
-    from sklearn.linear_model import LogisticRegression
-
-    X, y = rows
-    foreign = LogisticRegression().fit(X, y)
-    with pytest.raises(TypeError, match="cannot be saved"):
-        check_plan(written(tmp_path, CHANGED, fixed(X, y)), reading(0), foreign, X, y)
 
 
 def test_the_helper_of_the_attacks_lets_good_candidates_pass(tmp_path):

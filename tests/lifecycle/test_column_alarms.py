@@ -54,8 +54,7 @@ def test_a_changed_column_raises_an_alarm_that_names_it(what):
     monitor = watching()
     (alarm,) = (own for own in monitor.update(rows.assign(**{name: change(rows[name])})) if own.is_of_column)
     assert (alarm.kind, alarm.region, alarm.moved[0].name, alarm.rises) == (kind, -2, name, True)
-    words = {"gap": f"rows without a known {name}", "round": f"rows with a round {name}"}[kind]
-    assert f"All rows: {words} " in str(alarm)
+    assert {"gap": f"without a known {name}", "round": f"a round {name}"}[kind] in str(alarm)
     assert "Shifted" not in str(alarm)
     assert not alarm.refuses
     assert Monitor.from_bytes(monitor.to_bytes(), monitor.model).alarms == monitor.alarms

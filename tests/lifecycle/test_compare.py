@@ -16,9 +16,6 @@ from zoo import fitted_once
 import sepc
 from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import repair
-from sepc.lifecycle.comparing.compare import RowBatch, compare_batches
-from sepc.lifecycle.comparing.paired_decisions import decide_both
-from sepc.lifecycle.comparing.term_shifts import term_shifts
 
 N = 700
 
@@ -105,63 +102,42 @@ def test_exactly_the_decisions_that_differ(part):
     assert (found.rows.part == part).any()
 
 
-def test_batches_change_nothing():
-    X, _, later = rows()
-    whole = sepc.compare(first(), refitted(), X[2 * N :], later[2 * N :], X[2 * N :, 1] > 0)
-    parts = [slice(2 * N + start, 2 * N + start + 400) for start in range(0, N, 400)]
-    batches = (RowBatch(X[part], later[part], (X[part, 1] > 0).astype(object), ("group",)) for part in parts)
-    again = compare_batches(first(), refitted(), batches)
-    assert again.rows.position.tolist() == whole.rows.position.tolist()
-    for name in ("total", "regions", "groups", "classes"):
-        one, other = (
-            dict(zip(getattr(each, name).key, getattr(each, name).n_changed, strict=True)) for each in (whole, again)
-        )
-        assert one == other
-
-
 def test_counts_add_up_and_match_the_rows():
+    """And intervals are those of Clopper and Pearson; labels may be missing."""
     X, _, later = rows()
     group = np.where(X[2 * N :, 1] > 0, "up", "down")
     found = sepc.compare(first(), refitted(), X[2 * N :], later[2 * N :], group)
     before, after = first().decide(X[2 * N :]), refitted().decide(X[2 * N :])
-    assert found.total.n_label[0] == (before.label != after.label).sum()
-    assert found.total.n_acceptance[0] == (before.accepted != after.accepted).sum()
-    assert (found.total.n_accepted_before[0], found.total.n_accepted_after[0]) == (
-        before.accepted.sum(),
-        after.accepted.sum(),
-    )
-    changed = np.isin(np.arange(N), found.rows.position)
+    total, changed = found.total, np.isin(np.arange(N), found.rows.position)
+    assert total.n_label[0] == (before.label != after.label).sum()
+    assert total.n_acceptance[0] == (before.accepted != after.accepted).sum()
+    assert (total.n_accepted_before[0], total.n_accepted_after[0]) == (before.accepted.sum(), after.accepted.sum())
     for counts, keys in ((found.regions, before.region), (found.groups, group), (found.classes, before.label)):
         for i, key in enumerate(counts.key):
             here = keys == key
             assert (counts.n_rows[i], counts.n_changed[i]) == (here.sum(), (here & changed).sum())
             assert counts.n_right_after[i] == (here & changed & (after.label == later[2 * N :])).sum()
         assert counts.n_changed.sum() == found.n_changed
-
-
-def test_intervals_are_those_of_clopper_and_pearson():
-    X, _, later = rows()
-    total = sepc.compare(first(), refitted(), X[2 * N :], later[2 * N :]).total
     n, right = int(total.n_labelled[0]), int(total.n_right_after[0])
     low, high = total.intervals()["after"]
     assert low[0] == pytest.approx(beta.ppf(0.025, right, n - right + 1))
     assert high[0] == pytest.approx(beta.ppf(0.975, right + 1, n - right))
+    y = later[2 * N :].astype(object)
+    y[::2] = None
+    assert sepc.compare(first(), refitted(), X[2 * N :], y).total.n_labelled[0] == changed[1::2].sum()
 
 
-def test_shifts_of_terms_add_up_to_the_change_of_log_odds():
+def test_shifts_of_terms_are_those_of_the_log_odds():
+    """Of the edited column alone; and their mean size is that of the changed rows whose evidence does not fade."""
     X = rows()[0][2 * N :]
-    pair = decide_both(first(), other_curve(), X)
-    changed = np.flatnonzero(pair.differs)
-    names, shifts = term_shifts(pair, changed)
-    elsewhere = [j for j, name in enumerate(names) if name != "x0"]
-    assert np.abs(shifts[:, elsewhere]).max() < 1e-12
-    old, new = (first().decide(X[changed]).probabilities, other_curve().decide(X[changed]).probabilities)
-    faded = first().decide(X[changed]).terms().fading < 1.0
-    sign = np.where(pair.old.label[changed] == "left", 1.0, -1.0)
-    odds = [sign * (np.log(each[:, 0]) - np.log(each[:, 1])) for each in (old, new)]
-    assert (~faded).sum() > 20
-    np.testing.assert_allclose(shifts.sum(axis=1)[~faded], (odds[1] - odds[0])[~faded], atol=1e-9)
-    assert sepc.compare(first(), other_curve(), X).shifts[0].name == "x0"
+    X = X[first().decide(X).terms().fading == 1.0]
+    found = sepc.compare(first(), other_curve(), X)
+    changed = X[found.rows.position]
+    odds = [np.log(model.decide(changed).probabilities) @ [1.0, -1.0] for model in (first(), other_curve())]
+    assert found.shifts[0].name == "x0"
+    assert found.shifts[0].n_largest == len(changed) > 20
+    assert found.shifts[0].mean_size == pytest.approx(np.abs(odds[1] - odds[0]).mean(), abs=1e-9)
+    assert all(shift.mean_size < 1e-12 for shift in found.shifts[1:])
 
 
 def test_the_same_model_changes_nothing():
@@ -169,8 +145,7 @@ def test_the_same_model_changes_nothing():
     found = sepc.compare(first(), FrozenEstimator(first()), X)
     assert found.is_same
     assert found.parts == frozenset()
-    assert found.summary() == "No decision changes on 700 rows; the models are the same."
-    assert "nothing to show" not in found.to_html()
+    assert "No decision changes" in found.summary()
 
 
 def test_other_classifiers_are_compared_by_their_decisions():
@@ -204,18 +179,9 @@ def test_promises_stand_side_by_side():
     )
     found = sepc.compare(old, new, X[2 * N :], y[2 * N :])
     assert found.parts == {"threshold"}
-    assert found.promises[0][0].startswith("At most 5 % of accepted rows are wrong")
-    assert "Old promises: At most 5 %" in found.summary()
-    assert "New promises: At most 10 %" in found.summary()
+    assert [promises[0][:11] for promises in found.promises] == ["At most 5 %", "At most 10 "]
+    assert all(promises[0] in found.summary() for promises in found.promises)
     assert (found.rows.accepted_after & ~found.rows.accepted_before).all()
-
-
-def test_labels_may_be_missing():
-    X, _, later = rows()
-    y = later[2 * N :].astype(object)
-    y[::2] = None
-    found = sepc.compare(first(), refitted(), X[2 * N :], y)
-    assert found.total.n_labelled[0] == (found.rows.position % 2 == 1).sum()
 
 
 def test_groups_of_a_promise_come_from_what_is_given():
@@ -252,9 +218,9 @@ def test_tables_keep_their_index_and_name_groups_by_column():
 def test_models_of_other_labels_are_refused():
     X, y, _ = rows()
     numbers = SEPClassifier().fit(X[:N], (y[:N] == "left").astype(int))
-    with pytest.raises(ValueError, match="fit both models to the same labels"):
+    with pytest.raises(ValueError, match="same labels"):
         sepc.compare(first(), numbers, X[2 * N :])
     with pytest.raises(ValueError, match="X is empty"):
         sepc.compare(first(), first(), X[:0])
-    with pytest.raises(ValueError, match="one label for each of the 700 rows"):
+    with pytest.raises(ValueError, match="one label"):
         sepc.compare(first(), first(), X[2 * N :], y)

@@ -1,6 +1,7 @@
 """Monitor and ReviewQueue take every model that we recommend, alone or wrapped, and name features as they came in."""
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,6 @@ MODELS: dict[str, Any] = {
     "repaired trusted": RepairedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
 }
 AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"]
-# Every model alone, and everything around two of them; the other pairs are for the slow tests.
-QUICK = {*((name, "alone") for name in MODELS), *((name, how) for name in ("weights", "trusted") for how in AROUND)}
-PAIRS = [
-    pytest.param(name, how, marks=[] if (name, how) in QUICK else [pytest.mark.slow])
-    for name in MODELS
-    for how in AROUND
-]
 
 
 @cache
@@ -83,22 +77,12 @@ def fitted(name, how):
     return fit_alone(name, X, y) if how == "alone" else FrozenEstimator(fit_alone(name, X, y))
 
 
-# One of each kind, and something around some of them.
-with_some_around_others = pytest.mark.quick_cases(
-    "weights-alone",
-    "weights-pipeline",
-    "counts-alone",
-    "trusted-frozen",
-    "selective-alone",
-    "repaired-alone",
-    "repaired trusted-alone",
+@pytest.mark.quick_cases(
+    *("weights-alone", "weights-pipeline", "counts-alone", "trusted-frozen", "selective-alone"),
+    *("repaired-alone", "repaired trusted-alone"),
 )
-
-
-@with_some_around_others
-@pytest.mark.slow_cases("trusted-search", "trusted-selective around a pipeline", "selective around trusted-alone")
-@pytest.mark.parametrize(("name", "how"), PAIRS)
-def test_every_model_is_monitored(name, how):
+@pytest.mark.parametrize(("name", "how"), list(product(MODELS, AROUND)))
+def test_every_model_is_monitored_and_has_reviews(name, how):
     model, calm = fitted(name, how), rows(1000, 2)
     monitor = Monitor(model, *rows(1500, 1))
     assert monitor.update(calm[0]) == monitor.update_labels(*calm) == []
@@ -113,42 +97,34 @@ def test_every_model_is_monitored(name, how):
     assert again.alarms == monitor.alarms
     assert again.to_bytes() == monitor.to_bytes()
     np.testing.assert_array_equal(again.decide(drifted()[0]).cause == Cause.DRIFTED, refused)
+    assert "DRIFTED" in again.decide(drifted()[0])[int(np.flatnonzero(refused)[0])].why()
+    wrong = np.where(model.predict(calm[0]) == "yes", "no", "yes")
+    assert "error" in {alarm.kind for alarm in loaded.update_labels(calm[0], wrong)}
     workers = [again.fresh(), again.fresh()]
     for i, worker in enumerate(workers):
         worker.update(calm[0][i::2], calm[1][i::2])
     merged = again.fresh().merge(workers[0], Monitor.from_bytes(workers[1].to_bytes(), model))
     assert (merged.n_rows, merged.alarms) == (1000, ())
-
-
-@with_some_around_others
-@pytest.mark.parametrize(("name", "how"), PAIRS)
-def test_every_model_has_reviews(name, how):
-    model, (X, y) = fitted(name, how), rows(1000, 2)
     queue = ReviewQueue(model, budget=40, certify_share=0.5, random_state=0)
-    review = queue.choose(X)
+    review = queue.choose(calm[0])
     assert set(review.purpose) == set(Purpose)
     assert list(review.to_frame()["where"]) == list(review.regions.where)
-    some = review.positions[::2]
-    queue.learn(review, y[some], some, complete=False)
-    again = ReviewQueue.from_bytes(queue.to_bytes(), model)
-    assert again.to_bytes() == queue.to_bytes()
-    assert again.reviews_[1].why(0) == review.why(0)
-    left = review.positions[1::2]
-    assert again.learn(again.reviews_[1], y[left], left) == queue.learn(review, y[left], left)
+    some, left = review.positions[::2], review.positions[1::2]
+    queue.learn(review, calm[1][some], some, complete=False)
+    other = ReviewQueue.from_bytes(queue.to_bytes(), model)
+    assert other.to_bytes() == queue.to_bytes()
+    assert other.reviews_[1].why(0) == review.why(0)
+    assert other.learn(other.reviews_[1], calm[1][left], left) == queue.learn(review, calm[1][left], left)
     assert queue.certificate().n_labels == (review.purpose == Purpose.CERTIFY).sum()
 
 
-@pytest.mark.quick_cases("<lambda>0")
-@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: SelectiveClassifier(model, 0.2, random_state=0)])
-def test_tables_with_categories_and_gaps_are_watched(wrap):
-    X, y = with_gaps_and_colours(600, 0)
-    model = wrap(SEPClassifier()).fit(X, y)
+def test_tables_with_categories_and_gaps_are_watched():
+    model = SEPClassifier().fit(*with_gaps_and_colours(600, 0))
     monitor = Monitor(model, *with_gaps_and_colours(1500, 1))
     monitor.update(*with_gaps_and_colours(500, 2))
     X, y = with_gaps_and_colours(1000, 3)
     assert monitor.update(X.assign(width=X["width"] + 1.5), y)[0].moved[0].name == "width"
-    review = ReviewQueue(model, budget=10, random_state=0).choose(X)
-    assert len(review) == 10
+    assert len(ReviewQueue(model, budget=10, random_state=0).choose(X)) == 10
 
 
 def test_models_without_regions_have_reviews_and_no_monitor():
@@ -158,7 +134,7 @@ def test_models_without_regions_have_reviews_and_no_monitor():
     queue = ReviewQueue(model, budget=10, random_state=0)
     assert queue.choose(table).regions is None
     assert ReviewQueue.from_bytes(queue.to_bytes(), model).reviews_[1].regions is None
-    with pytest.raises(TypeError, match="StratifiedClassifier has none"):
+    with pytest.raises(TypeError, match="has none"):
         Monitor(model, table, y)
 
 

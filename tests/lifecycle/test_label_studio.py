@@ -13,8 +13,7 @@ from sklearn.datasets import make_blobs
 from zoo import fitted_once
 
 from sepc import SEPClassifier
-from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, to_label_studio
+from sepc.lifecycle import ReviewQueue, from_label_studio, label_config, to_label_studio
 
 # Four of twelve tasks that were imported into Label Studio 1.23.2, annotated by its API (one was skipped) and exported.
 EXPORTED = Path(__file__).with_name("label_studio_export.json")
@@ -38,15 +37,8 @@ def reviewed(n=6):
 def annotated(tasks, labels):
     """What Label Studio 1.23 exports of these tasks, cut down to what is read and a little more."""
     for number, (task, label) in enumerate(zip(tasks, labels, strict=True), start=1):
-        value = {"choices": [label]}
-        result = {
-            "id": "x",
-            "type": "choices",
-            "value": value,
-            "origin": "manual",
-            "to_name": "row",
-            "from_name": "label",
-        }
+        names = {"origin": "manual", "to_name": "row", "from_name": "label"}
+        result = {"id": "x", "type": "choices", "value": {"choices": [label]}, **names}
         annotation = {"id": 7 * number, "completed_by": 1, "result": [result], "was_cancelled": False}
         yield {"id": 40 + number, "inner_id": number, "data": task["data"], "annotations": [annotation], "drafts": []}
 
@@ -143,23 +135,40 @@ def test_tasks_of_several_reviews_are_told_apart():
         found = from_label_studio(exported, shared_model().classes_, review=review)
         assert found.positions.tolist() == review.positions.tolist()
         assert found.labels.tolist() == [label] * 6
-    with pytest.raises(ValueError, match="belong to the reviews 1, 2; choose one"):
+    with pytest.raises(ValueError, match="reviews 1, 2"):
         from_label_studio(exported, shared_model().classes_)
 
 
-def test_an_export_without_its_annotations_is_refused():
-    _, review = reviewed()
-    shortened = [{"id": 3, "label": "good"} | task["data"] for task in to_label_studio(review, X[1000:])]
-    with pytest.raises(ValueError, match="Task 3 has no list of annotations; export as JSON, not as JSON-MIN"):
-        from_label_studio(shortened, shared_model().classes_)
-
-
-def test_strange_labels_and_strange_tasks_are_refused():
+def test_strange_tasks_and_labels_are_refused():
     _, review = reviewed()
     tasks = to_label_studio(review, X[1000:])
-    with pytest.raises(ValueError, match="Task 41 is labelled 'ugly'; the labels are bad"):
-        from_label_studio(list(annotated(tasks, ["ugly"] * 6)), shared_model().classes_)
-    exported = list(annotated(tasks, ["good"] * 6))
-    del exported[0]["data"]["sepc"]
-    with pytest.raises(ValueError, match="Task 41 was not written by to_label_studio"):
-        from_label_studio(exported, shared_model().classes_)
+    shortened = [{"id": 3, "label": "good"} | task["data"] for task in tasks]
+    strange = json.loads(json.dumps(list(annotated(tasks, ["good"] * 6))))
+    del strange[0]["data"]["sepc"]
+    for exported, said in (
+        (shortened, "JSON-MIN"),
+        (list(annotated(tasks, ["ugly"] * 6)), "'ugly'"),
+        (strange, "to_label_studio"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            from_label_studio(exported, shared_model().classes_)
+
+
+ODD = (None, 3, "x", [], {}, [3], [None], {"a": 1})
+
+
+@pytest.mark.parametrize("path", [(), ("annotations",), ("annotations", 0), ("annotations", 0, "result"), ("data",)])
+def test_annotations_that_are_malformed_are_told_in_plain_words(path):
+    _, review = reviewed()
+    for value in ODD:
+        exported = list(annotated(to_label_studio(review, X[1000:]), ["good"] * 6))
+        node, *inner = [exported, 0, *path]
+        for name in inner[:-1]:
+            node = node[name]
+        node[inner[-1]] = value
+        try:
+            told = f"{len(from_label_studio(exported, shared_model().classes_).labels)} tasks"
+        except ValueError as error:
+            told = str(error).lower()
+        assert "task" in told
+        assert told != "6 tasks"

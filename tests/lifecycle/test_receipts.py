@@ -12,12 +12,9 @@ from same_model import draw
 
 import sepc
 from sepc.lifecycle import Monitor, Receipt, ReceiptError, ReviewQueue, Salts, forget, verify_receipt
-from sepc.lifecycle.erasing.forgetting import model_digest_with
-from sepc.lifecycle.erasing.receipt import digest_of_all
+from sepc.lifecycle.erasing.receipt import digest_of_all, keyed_digest
 from sepc.lifecycle.erasing.salted_rows import salted_digests
-from sepc.model.seen_rows import SEED
 from sepc.model_files import to_bytes
-from sepc.points.row_hash import row_hashes
 
 ROWS, LABELS = draw(260)
 
@@ -43,6 +40,14 @@ def left(erased):
 @pytest.fixture(scope="module")
 def erasure(model, erased):
     return forget(model, ROWS, LABELS, erased)
+
+
+@pytest.fixture(scope="module")
+def hashes(model, erasure):
+    """Of the erased rows, as the model before has them to know its training rows again."""
+    gone = np.setdiff1d(model.model_.seen_rows.hashes, erasure.model.model_.seen_rows.hashes)
+    assert len(gone) == 2
+    return [one.tobytes() for one in gone]
 
 
 def verify(erasure, left, **changed):
@@ -98,22 +103,24 @@ def test_even_who_can_seal_cannot_change_what_follows_from_the_rows(erasure, lef
 
 
 def test_other_rows_models_and_salts_are_refused(erasure, model, left):
-    with pytest.raises(ReceiptError, match="not the rows"):
-        verify(erasure, left, X=ROWS[left][::-1], y=LABELS[left][::-1])
-    with pytest.raises(ReceiptError, match="more rows"):
-        verify(erasure, left, X=ROWS, y=LABELS)
-    with pytest.raises(ReceiptError, match="the erasure left 258"):
-        verify(erasure, left, X=ROWS[left][1:], y=LABELS[left][1:])
-    with pytest.raises(ReceiptError, match="not the one"):
-        verify(erasure, left, model=model)
-    with pytest.raises(ReceiptError, match="salts are those of another"):
-        verify(erasure, left, salts=Salts.new(258))
+    for said, changed in (
+        ("not the rows", {"X": ROWS[left][::-1], "y": LABELS[left][::-1]}),
+        ("more rows", {"X": ROWS, "y": LABELS}),
+        ("left 258", {"X": ROWS[left][1:], "y": LABELS[left][1:]}),
+        ("not the one", {"model": model}),
+        ("salts are those", {"salts": Salts.new(258)}),
+    ):
+        with pytest.raises(ReceiptError, match=said):
+            verify(erasure, left, **changed)
+    with pytest.raises(ValueError, match="do not belong"):
+        forget(erasure.model, ROWS[left][::-1], LABELS[left][::-1], [0], salts=erasure.salts)
 
 
 def test_a_model_that_has_seen_other_rows_is_refused(erasure, model, left):
     """Even if its maker holds the key of the seal."""
     salts, receipt = erasure.salts, erasure.receipt
-    forged = replace(receipt, model_after=model_digest_with(salts, model)).sealed(salts.seal)
+    digest = keyed_digest(salts.model, sha256(to_bytes(model)).digest())
+    forged = replace(receipt, model_after=digest).sealed(salts.seal)
     verify(erasure, left, receipt=forged, model=model)
     with pytest.raises(ReceiptError, match="another model"):
         verify_receipt(forged, model, ROWS[left], LABELS[left], salts)
@@ -123,16 +130,16 @@ def guesses(model, rows, labels, i):
     """Everything that someone who knows row `i`, all other rows and the model before can compute without salts."""
     cells = salted_digests([(rows[[i]], labels[[i]])], np.zeros((1, 16), dtype=np.uint8))
     plain = [rows[i].tobytes(), str(rows[i].tolist()).encode(), labels[i].encode(), to_bytes(model)]
-    made = [cells[0], row_hashes(rows[[i]], SEED)[0].tobytes(), model.provenance_.rows.encode()]
+    made = [cells[0], model.provenance_.rows.encode()]
     made += [digest(data).digest() for data in plain for digest in (sha256, blake2b)]
     everyone = [sha256(row.tobytes()).digest() for row in rows]
     return [*made, sha256(to_bytes(model)).digest(), sha256(b"".join(sorted(everyone))).digest()]
 
 
-def test_a_receipt_does_not_confirm_a_guess(erasure, model, erased):
+def test_a_receipt_does_not_confirm_a_guess(erasure, model, erased, hashes):
     text = erasure.receipt.to_json()
     for i in erased:
-        for guess in guesses(model, ROWS, LABELS, i):
+        for guess in [*guesses(model, ROWS, LABELS, i), *hashes]:
             assert guess.hex() not in text
             assert str(int.from_bytes(guess[:8], "little", signed=True)) not in text
     tried = [salted_digests([(ROWS[erased], LABELS[erased])], np.tile(salt, (2, 1))) for salt in erasure.salts.rows]
@@ -148,21 +155,16 @@ def test_who_kept_the_salts_could_confirm_one(model, erased):
     assert sorted(digest.hex() for digest in told) == list(receipt.erased)
 
 
-def test_salts_belong_to_rows_in_their_order(erasure, left):
-    with pytest.raises(ValueError, match="salts do not belong"):
-        forget(erasure.model, ROWS[left][::-1], LABELS[left][::-1], [0], salts=erasure.salts)
-
-
-def traces(data, models, row):
+def traces(data, models, row, hashes):
     """How a file gives a row away: its numbers together, one after the other as text, or its hash."""
-    found = [row.tobytes() in data, row_hashes(row[None], SEED)[0].tobytes() in data]
+    found = [row.tobytes() in data, *(one in data for one in hashes)]
     found += [one.model_.standardize(row[None])[0].tobytes() in data for one in models]
     found.append(all(repr(float(value)).encode() in data for value in row))
     found.append(all(f"{value:.6g}".encode() in data for value in row))
     return any(found)
 
 
-def test_no_file_written_afterwards_holds_the_row_or_its_hash(erasure, model, erased, left, tmp_path):
+def test_no_file_written_afterwards_holds_the_row_or_its_hash(erasure, model, erased, left, hashes, tmp_path):
     """Files of every kind that may hold rows, before and after: only those before do."""
     package_or_skip("onnx"), package_or_skip("pandas")
     import sepc.onnx
@@ -186,9 +188,10 @@ def test_no_file_written_afterwards_holds_the_row_or_its_hash(erasure, model, er
     erasure.receipt.save(tmp_path / "after" / "receipt.json")
     erasure.salts.save(tmp_path / "after" / "receipt.salts")
     models, isolated = (model, erasure.model), ROWS[erased[0]]
-    held = {path.name for path in (tmp_path / "before").iterdir() if traces(path.read_bytes(), models, isolated)}
+    held = {path.name for path in (tmp_path / "before").iterdir() if traces(path.read_bytes(), models, isolated, [])}
     assert "model.sepc" in held
+    assert all(one in (tmp_path / "before" / "model.sepc").read_bytes() for one in hashes)
     for path in (tmp_path / "after").iterdir():
         data = path.read_bytes()
-        assert not any(traces(data, models, ROWS[i]) for i in erased), path.name
+        assert not any(traces(data, models, ROWS[i], hashes) for i in erased), path.name
     assert json.loads((tmp_path / "after" / "receipt.json").read_text())["n_erased"] == 2

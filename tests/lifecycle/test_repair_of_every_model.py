@@ -94,16 +94,16 @@ def test_repaired_regions_are_better_and_nothing_else_changes(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_one_trust_for_all_regions(name):
-    decisions = sepc.decide(repaired(name), sides(2000, 3)[0])
-    least = classifier_in(repaired(name)).estimator_.min_trust
-    np.testing.assert_array_equal(decisions.accepted, decisions.trust >= least)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_what_stands_around_stays(name):
+def test_what_stands_around_stays_and_an_old_promise_does_not(name):
     model, result = fitted(name), repaired(name)
-    assert isinstance(classifier_in(result), RepairedClassifier)
+    own = classifier_in(result)
+    assert isinstance(own, RepairedClassifier)
+    decisions = sepc.decide(result, sides(2000, 3)[0])
+    np.testing.assert_array_equal(decisions.accepted, decisions.trust >= own.estimator_.min_trust)
+    assert own.lost_promise_ is ("no longer holds" in own.summary()) is (name in PROMISED)
+    assert not hasattr(own, "controls_")
+    again = classifier_in(repair(result, *sides(300, 5, changed=True), cv=2))
+    assert again.lost_promise_ is (name in PROMISED)
     if name not in IN_PIPELINES:
         assert isinstance(result, RepairedClassifier)
         return
@@ -111,18 +111,7 @@ def test_what_stands_around_stays(name):
     assert type(result) is Pipeline
     assert joblib.hash(result[0]) == joblib.hash(around[0])  # not the same object, if another process made one of them
     assert [step for step, _ in result.steps] == [step for step, _ in around.steps]
-    anew = clone(result).fit(*sides(300, 4))
-    assert classifier_in(anew).repaired_ == {}
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_an_old_promise_does_not_stand(name):
-    own = classifier_in(repaired(name))
-    assert own.lost_promise_ is (name in PROMISED)
-    assert ("no longer holds. Make a new one on rows that were not used" in own.summary()) is (name in PROMISED)
-    assert not hasattr(own, "controls_")
-    again = repair(repaired(name), *sides(300, 5, changed=True))
-    assert classifier_in(again).lost_promise_ is (name in PROMISED)
+    assert classifier_in(clone(result).fit(*sides(300, 4))).repaired_ == {}
 
 
 def test_a_new_promise_is_made_around_the_repaired_model():
@@ -131,7 +120,7 @@ def test_a_new_promise_is_made_around_the_repaired_model():
     decisions = anew.decide(X)
     assert decisions.accepted.any()
     assert (decisions.label != y)[decisions.accepted].mean() < 0.1
-    assert classifier_in(repair(anew, *sides(300, 5, changed=True))).lost_promise_
+    assert classifier_in(repair(anew, *sides(300, 5, changed=True), cv=2)).lost_promise_
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -139,21 +128,17 @@ def test_audit_names_the_regions(name):
     X, y = sides(1500, 1, changed=True)
     found = audit(fitted(name), X, y)
     head = found.summary().split("\n")[0]
-    assert found.overall.fails == head.startswith("The model as a whole is wrong more often than it claims: ")
+    assert found.overall.fails == head.startswith("The model as a whole")
     largest = int(np.argmax(np.where(found.regions.failing, found.regions.n_errors - found.regions.expected, -1.0)))
-    assert f"{len(found.failing)} of {len(found.regions)} regions fail" in head
-    assert f"the largest: {found.regions.where[largest]}, {found.regions.n_errors[largest]} of" in head
+    assert f"{len(found.failing)} of {len(found.regions)} regions" in head
+    assert f"{found.regions.where[largest]}, {found.regions.n_errors[largest]} of" in head
     changes = classifier_in(repaired(name)).changes_
     assert {change.region for change in changes} == set(found.to_repair.tolist())
     where = dict(zip(found.regions.region.tolist(), found.regions.where, strict=True))
     assert all(change.where == where[change.region] for change in changes)
     for disjunct in found.disjuncts:
         assert disjunct.where == tuple(where[region] for region in disjunct.regions)
-
-
-def test_tables_name_the_regions():
     package_or_skip("pandas")
-    found = audit(fitted("trusted"), *sides(1500, 1, changed=True))
     assert found.to_frame()["where"].tolist() == found.regions.where.tolist()
     assert found.disjuncts_to_frame()["where"].tolist() == [disjunct.where for disjunct in found.disjuncts]
 
@@ -166,50 +151,34 @@ def test_old_rows_of_a_pipeline_are_given_as_they_are():
     assert again.score(*fresh) > fitted("pipeline").score(*fresh)
 
 
-@pytest.mark.slow
-def test_an_audit_of_other_feedback_chooses_regions():
-    found = audit(fitted("trusted"), *sides(1900, 8, changed=True))
-    chosen = repair(fitted("trusted"), *sides(1500, 1, changed=True), audit=found, cv=2)
-    assert {change.region for change in chosen.changes_} == set(found.to_repair.tolist())
-    rows = sum(np.isin(fitted("trusted").decide(sides(1500, 1)[0]).region, found.to_repair))
-    assert sum(change.n_judged for change in chosen.changes_) == rows
-
-
-@pytest.mark.parametrize("name", ["trusted", "repaired trusted"])
+@pytest.mark.parametrize("name", ["sep", "repaired trusted"])
 def test_a_file_keeps_everything(name):
     X = sides(1000, 9)[0]
-    data, base = to_bytes(repaired(name)), repaired(name).estimator_.estimator_
-    again = from_bytes(data, estimator=base)
-    for column in ("label", "trust", "cause", "probabilities", "region", "repaired", "rule", "counts"):
+    data = to_bytes(repaired(name))
+    trusted = {"estimator": repaired(name).estimator_.estimator_} if "trusted" in name else {}
+    again = from_bytes(data, **trusted)
+    columns = ["label", "trust", "cause", "probabilities", "region", "repaired"]
+    for column in columns + ["rule", "counts"] * ("trusted" in name):
         np.testing.assert_array_equal(
             getattr(again.decide(X), column), getattr(repaired(name).decide(X), column), column
         )
     assert again.summary() == repaired(name).summary()
     assert to_bytes(again) == data
+    lost = from_bytes(to_bytes(repaired("selective")))
+    assert lost.lost_promise_
+    assert lost.summary() == repaired("selective").summary()
 
 
-def test_a_lost_promise_is_lost_in_a_file_too():
-    again = from_bytes(to_bytes(repaired("selective")))
-    assert again.lost_promise_
-    assert again.summary() == repaired("selective").summary()
-
-
-def test_a_forged_region_of_a_trust_layer_is_refused():
+def test_a_trust_layer_is_stored_watched_and_explained():
     data, base = to_bytes(repaired("trusted")), fitted("trusted").estimator_
     arrays, content = decode(data)
     forged = dict(arrays) | {"model/regions": arrays["model/regions"] + 10**6}
     with pytest.raises(FormatError):
         from_bytes(encode(forged, content), estimator=base)
-
-
-def test_a_repaired_trust_layer_is_watched():
     watching = Monitor(repaired("trusted"), *sides(2000, 10, changed=True))
     X, y = sides(2000, 11)
     assert any(alarm.kind == "error" for alarm in watching.update(X, np.where(y == "left", "right", "left")))
-
-
-def test_reasons_of_a_repaired_trust_layer():
-    decisions = repaired("trusted").decide(sides(1000, 9)[0])
+    decisions = repaired("trusted").decide(X)
     one, other = (int(np.flatnonzero(decisions.repaired == own)[0]) for own in (True, False))
     assert decisions.why(one).startswith("By the repaired model: ")
-    assert decisions.why(other) == fitted("trusted").decide(sides(1000, 9)[0]).why(other)
+    assert decisions.why(other) == fitted("trusted").decide(X).why(other)

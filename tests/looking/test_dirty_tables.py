@@ -144,20 +144,17 @@ def test_what_is_wrong_is_found_and_nothing_else(what):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_found_in_a_clean_table(seed):
-    assert str(sepc.look(*clean(seed))) == "Nothing stands out."
+    assert len(sepc.look(*clean(seed))) == 0
 
 
-def test_rows_of_few_values_are_equal_by_chance_and_are_no_copies():
+def test_equal_rows_of_few_values_and_odd_classes_are_no_findings():
     rng = np.random.default_rng(0)
     answers = pd.DataFrame(rng.integers(0, 3, (2_000, 5)), columns=list("abcde"))
     assert not len(sepc.look(answers, rng.choice(["yes", "no"], 2_000)))
     assert "repeat" in str(sepc.look(pd.concat([answers] * 5), np.tile(rng.choice(["yes", "no"], 2_000), 5)))
-
-
-def test_a_minus_beside_a_plus_and_none_are_classes():
     table, y = clean()
-    assert not len(sepc.look(table, np.where(y == "sick", "+", "-")))
-    assert not len(sepc.look(table, np.where(y == "sick", "mild", "none")))
+    for sick, well in (("+", "-"), ("mild", "none")):
+        assert not len(sepc.look(table, np.where(y == "sick", sick, well)))
 
 
 @pytest.mark.parametrize(
@@ -186,9 +183,9 @@ def test_the_command_warns_of_leakage_and_keeps_copies_together(tmp_path, capsys
         assert main(words) == 0
         return capsys.readouterr()
 
-    assert "result: it alone predicts the label of 100 %" in said("a column that is the label").err
+    assert "result: it alone predicts" in said("a column that is the label").err
     copied = said("every row five times")
     # Half of the 600 different rows, five times each.
-    assert "1,200 of 1,500 rows repeat" in copied.err
-    assert "On 1,500 rows held out" in copied.out
-    assert "(30 rows without a label left out)" in said("labels that are missing").out
+    assert "1,200 of 1,500" in copied.err
+    assert "On 1,500 rows" in copied.out
+    assert "(30 rows without" in said("labels that are missing").out

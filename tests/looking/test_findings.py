@@ -17,8 +17,4 @@ def test_the_worst_comes_first():
     assert str(findings).splitlines()[1] == "no: an id, such as 1003. Ids say nothing about new rows. Left out."
     assert findings.to_frame()["about"].tolist() == ["labels", "no"]
     assert "2 findings in a sample of 100 of 200 rows" in repr(findings)
-
-
-def test_nothing_stands_out():
-    assert str(Findings.of([], 10, 10)) == "Nothing stands out."
     assert "0 findings in 10 rows" in repr(Findings.of([], 10, 10))

@@ -48,9 +48,6 @@ def test_names_with_units_are_fitted_and_decided_on():
 def test_a_fit_warns_of_a_unit_in_the_header():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"height (cm)": [f"{x:.1f} in" for x in rng.normal(68, 4, 100)], "x": rng.normal(size=100)})
-    said = (
-        r"Doubtful: 'height \(cm\)' \(its name says 'cm', but its values are in 'in': read as numbers \(in\); correct"
-    )
-    with pytest.warns(LeftOutWarning, match=said) as caught:
+    with pytest.warns(LeftOutWarning, match="says 'cm'") as caught:
         SEPClassifier().fit(table, rng.integers(2, size=100))
     assert len(caught) == 1

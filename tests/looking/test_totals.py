@@ -64,7 +64,7 @@ def test_rows_that_are_no_total():
 def test_a_fit_warns_of_a_row_of_totals_where_it_was_called():
     own = sales()
     table = with_total(own, shop="Total", sold=own["sold"].sum(), price=own["price"].sum())
-    with pytest.warns(UserWarning, match="The last of 61 rows holds the sums of 2 columns: .*remove the row") as caught:
+    with pytest.warns(UserWarning, match="last of 61 rows") as caught:
         SEPClassifier().fit(table, np.arange(N + 1) % 2)
     assert [own.filename for own in caught] == [__file__]
     SEPClassifier().fit(own, np.arange(N) % 2)

@@ -20,7 +20,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 
 import sepc
-from sepc.cli.messages import InputError
 
 pd = package_or_skip("pandas")
 
@@ -164,7 +163,7 @@ def alone() -> list[Cell]:
 # Messages in which the library says that something cannot be had, and why.
 SOURCES = str(Path(sepc.__file__).parent)
 RAW = re.compile(r"shape mismatch|broadcast|NoneType|object has no attribute|not subscriptable|dtype|array\(")
-OWN = ValueError, TypeError, AttributeError, InputError
+OWN = {"ValueError", "TypeError", "AttributeError", "InputError"}
 ODD_TEXT = re.compile(r"\bnan\b|\bNaT\b|<NA>|np\.| object at 0x|\binf\b")
 
 
@@ -175,7 +174,11 @@ def refusal(error: BaseException) -> str | None:
         trace = trace.tb_next
     place = trace.tb_frame.f_code.co_filename
     is_own = place.startswith(SOURCES) and linecache.getline(place, trace.tb_lineno).strip().startswith("raise ")
-    return str(error) if is_own and isinstance(error, OWN) and not RAW.search(str(error)) else None
+    return (
+        str(error)
+        if is_own and OWN & {kind.__name__ for kind in type(error).__mro__} and not RAW.search(str(error))
+        else None
+    )
 
 
 def flaw(value: Any, depth: int = 3) -> str | None:

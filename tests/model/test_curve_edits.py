@@ -2,94 +2,73 @@
 
 import numpy as np
 import pytest
+from zoo import fitted_once
 
-from sepc.model.curve_edits import LINE_ERROR, Curves, contrast_of, edit_curves, put_contrast
-from sepc.model.edits import Edit
-from sepc.model.weights import LINE_END
+from sepc import Edit, SEPClassifier
 
-GRID = np.sort(np.concatenate([np.linspace(-12, 12, 4001), np.random.default_rng(0).normal(0, 2, 2000)]))
-RANGES = [(-1.0, 0.7), (-np.inf, 0.2), (0.3, np.inf), (-np.inf, np.inf), (9.0, 11.0), (0.1, 0.1)]
-
-
-def curve(seed, slope, n=20):
-    rng = np.random.default_rng(seed)
-    knots = np.sort(rng.normal(size=n))
-    return Curves(knots, np.array([slope]), rng.normal(size=(n + 1, 1)))
+# Where an edit asks for a constant piece, the line of a feature becomes steps; they may differ by so much.
+LINE_ERROR = 0.01
+SIGNED = {"author": "A. Wu", "reason": "a reason", "date": "2026-05-04"}
 
 
-def edited(given, edit, low, high):
-    """The curve after an edit of the closed range, and the grid with its ends and its neighbours."""
-    end = np.nextafter(high, np.inf)
-    ends = [
-        near for at in (low, high) if np.isfinite(at) for near in (np.nextafter(at, -9e9), at, np.nextafter(at, 9e9))
-    ]
-    values = np.sort(np.append(GRID, ends))
-    rows = np.random.default_rng(1).normal(size=41)
-    return edit_curves(given, edit, low, end, rows), values, (values >= low) & (values <= high)
+def rows_and_labels(n_classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    score = 2.0 * np.sin(2.0 * X[:, 0]) + 0.8 * X[:, 0] + X[:, 1] + rng.logistic(size=600)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.6, -0.6])
+@fitted_once
+def fitted(n_classes=2):
+    return SEPClassifier(max_ellipsoids=2).fit(*rows_and_labels(n_classes))
+
+
+def curve(model, values, label=1):
+    """What the first feature adds to the log-odds of a label against the first other one."""
+    rows = np.column_stack([values, np.zeros(len(values))])
+    terms = model.model_.weights.feature_terms(np.ascontiguousarray(model.model_.standardize(rows).T))[:, 0]
+    return terms[:, label] - terms[:, int(label == 0)]
+
+
+RANGES = [(-1.0, 0.7), (None, 0.2), (0.3, None), (None, None), (9.0, 11.0), (0.1, 0.1)]
+
+
 @pytest.mark.parametrize(("low", "high"), RANGES)
-class TestRanges:
-    def test_flat_in_the_range_and_as_before_elsewhere(self, slope, low, high):
-        given = curve(0, slope)
-        after, values, here = edited(given, Edit.flatten("x", to=0.25), low, high)
-        assert (after.at(values[here]) == 0.25).all()
-        np.testing.assert_allclose(after.at(values[~here]), given.at(values[~here]), atol=LINE_ERROR + 1e-12)
+def test_an_edit_holds_in_its_range_and_the_curve_elsewhere(low, high):
+    model, X = fitted(), rows_and_labels()[0]
+    first, last = -np.inf if low is None else low, np.inf if high is None else high
+    ends = [end + step for end in (first, last) if np.isfinite(end) for step in (-1e-6, 0.0, 1e-6)]
+    values = np.sort(np.concatenate([np.linspace(-12, 12, 2_001), X[:, 0], ends]))
+    here, before = (values >= first) & (values <= last), curve(fitted(), values)
 
-    def test_clipped_in_the_range(self, slope, low, high):
-        given = curve(1, slope)
-        after, values, here = edited(given, Edit.clip("x", least=-0.5, most=0.4), low, high)
-        assert ((after.at(values[here]) >= -0.5) & (after.at(values[here]) <= 0.4)).all()
-        wanted = np.where(here[:, None], np.clip(given.at(values), -0.5, 0.4), given.at(values))
-        np.testing.assert_allclose(after.at(values), wanted, atol=LINE_ERROR + 1e-12)
+    def after(edit):
+        edited = curve(model.edited(edit, **SIGNED), values)
+        slack = 1e-12 if edit.kind == "shift" else LINE_ERROR + 1e-12
+        np.testing.assert_allclose(edited[~here], before[~here], atol=slack)
+        return edited[here]
 
-    def test_shifted_exactly(self, slope, low, high):
-        given = curve(2, slope)
-        after, values, here = edited(given, Edit.shift("x", by=0.75), low, high)
-        np.testing.assert_array_equal(after.at(values[~here]), given.at(values[~here]))
-        np.testing.assert_allclose(after.at(values[here]), given.at(values[here]) + 0.75, atol=1e-12)
-
-    @pytest.mark.parametrize("direction", ["increasing", "decreasing"])
-    def test_monotone_in_the_range(self, slope, low, high, direction):
-        given = curve(3, slope)
-        after, values, here = edited(given, Edit.monotone("x", direction), low, high)
-        steps = np.diff(after.at(values[here])[:, 0])
-        assert (steps >= 0.0).all() if direction == "increasing" else (steps <= 0.0).all()
-        np.testing.assert_allclose(after.at(values[~here]), given.at(values[~here]), atol=LINE_ERROR + 1e-12)
+    np.testing.assert_allclose(after(Edit.flatten("x0", low, high, to=0.25)), 0.25, atol=1e-12)
+    np.testing.assert_allclose(after(Edit.shift("x0", low, high, by=0.75)), before[here] + 0.75, atol=1e-12)
+    clipped = after(Edit.clip("x0", low, high, least=-0.5, most=0.4))
+    assert ((clipped >= -0.5 - 1e-12) & (clipped <= 0.4 + 1e-12)).all()
+    np.testing.assert_allclose(clipped, np.clip(before[here], -0.5, 0.4), atol=LINE_ERROR + 1e-12)
+    assert (np.diff(after(Edit.monotone("x0", "increasing", low, high))) >= -1e-12).all()
+    assert (np.diff(after(Edit.monotone("x0", "decreasing", low, high))) <= 1e-12).all()
 
 
-def test_a_monotone_curve_stays():
-    given = Curves(np.array([0.0, 1.0]), np.array([0.3]), np.array([[-1.0], [0.0], [2.0]]))
-    after, values, _ = edited(given, Edit.monotone("x", "increasing"), -np.inf, np.inf)
-    np.testing.assert_array_equal(after.at(values), given.at(values))
+def test_the_mean_over_training_rows_is_the_default_level_and_a_monotone_curve_stays():
+    model, X = fitted(), rows_and_labels()[0]
+    own = X[(X[:, 0] >= -0.5) & (X[:, 0] <= 1.0), 0]
+    edited = model.edited(Edit.flatten("x0", -0.5, 1.0), **SIGNED)
+    assert curve(edited, np.zeros(1))[0] == pytest.approx(curve(model, own).mean(), abs=0.1)
+    climbing = model.edited(Edit.monotone("x0", "increasing"), **SIGNED)
+    again = climbing.edited(Edit.monotone("x0", "increasing"), **SIGNED)
+    np.testing.assert_allclose(curve(again, X[:, 0]), curve(climbing, X[:, 0]), atol=1e-12)
 
 
-def test_the_mean_over_training_rows_is_the_default_level():
-    given, rows = curve(4, 0.5), np.random.default_rng(1).normal(size=41)
-    after, _, _ = edited(given, Edit.flatten("x"), -0.5, 1.0)
-    own = rows[(rows >= -0.5) & (rows <= 1.0)]
-    np.testing.assert_allclose(after.at(np.array([0.0])), given.at(own).mean(axis=0, keepdims=True))
-
-
-def test_a_steep_line_takes_a_limited_number_of_steps():
-    given = curve(5, 40.0)
-    after, values, _ = edited(given, Edit.flatten("x", to=0.0), -0.5, 0.5)
-    assert len(after.knots) < 2_100
-    outside = values[(values < -0.5) | (values > 0.5)]
-    assert np.abs(after.at(outside) - given.at(outside)).max() <= 40.0 * LINE_END / 2_000 + 1e-9
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_only_the_score_of_the_label_changes(n_classes):
-    rng = np.random.default_rng(6)
-    given = Curves(np.sort(rng.normal(size=9)), rng.normal(size=n_classes), rng.normal(size=(10, n_classes)))
-    before = contrast_of(given, 1)
-    after, values, _ = edited(before, Edit.flatten("x", to=1.5), -0.5, 0.5)
-    every = put_contrast(given, 1, after)
-    np.testing.assert_allclose(contrast_of(every, 1).at(values), after.at(values), atol=1e-12)
-    others = np.arange(n_classes) != 1
-    pairs = [curves.at(values)[:, others] for curves in (given, every)]
-    for scores in pairs:
-        scores -= scores[:, :1]
-    np.testing.assert_allclose(pairs[1], pairs[0], atol=1e-12)
+def test_only_the_score_of_the_label_changes():
+    model, values = fitted(3), np.linspace(-3, 3, 601)
+    edited = model.edited(Edit.shift("x0", -0.5, 0.5, by=1.5, label=1), **SIGNED)
+    for label, by in ((1, 1.5), (2, 0.0)):
+        moved = curve(edited, values, label) - curve(model, values, label)
+        np.testing.assert_allclose(moved, np.where(np.abs(values) <= 0.5, by, 0.0), atol=1e-12)

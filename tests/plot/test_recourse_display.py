@@ -39,8 +39,5 @@ def test_another_answer_and_axes_of_the_user(found, plt):
     display = RecourseDisplay.from_recourse(found, -1, ax=axes)
     assert display.ax_ is axes
     assert display.answer is found.answers[-1]
-
-
-def test_an_answer_that_is_not_there(found):
-    with pytest.raises(ValueError, match="There is no answer 7 to draw: there are"):
+    with pytest.raises(ValueError, match="answer 7"):
         RecourseDisplay.from_recourse(found, 7)

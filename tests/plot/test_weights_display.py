@@ -81,7 +81,7 @@ def test_one_of_many_classes(letters):
     assert display.ax_ellipsoids_.get_title().startswith(f"8 of {len(classifier.ellipsoids_)} ellipsoids")
     assert len(display.axes_) == 4
     assert overlapping(display.figure_) == []
-    with pytest.raises(ValueError, match="There is no class 'ä'; the classes are 'A', 'B'.* and 14 more"):
+    with pytest.raises(ValueError, match="'ä'"):
         WeightsDisplay.from_estimator(classifier, label="ä")
 
 
@@ -119,10 +119,9 @@ def test_axes_of_the_user(wdbc, plt):
     again = display.plot(three)
     assert (*again.axes_, again.ax_ellipsoids_) == tuple(three)
     assert again.plot(plt.subplots(1, 2)[1]).ax_ellipsoids_ is None
-    with pytest.raises(ValueError, match="5 axes are given for 3 panels"):
-        display.plot(plt.subplots(1, 5)[1])
-    with pytest.raises(ValueError, match="cannot be divided"):
-        display.plot(plt.figure().add_axes((0.1, 0.1, 0.8, 0.8)))
+    for wrong, message in ((plt.subplots(1, 5)[1], "5 axes"), (plt.figure().add_axes((0.1, 0.1, 0.8, 0.8)), "divided")):
+        with pytest.raises(ValueError, match=message):
+            display.plot(wrong)
 
 
 def test_wrappers_are_looked_into_and_what_has_no_weights_is_refused(wdbc):
@@ -132,26 +131,27 @@ def test_wrappers_are_looked_into_and_what_has_no_weights_is_refused(wdbc):
     for one in (frozen, selective):
         assert WeightsDisplay.from_estimator(one, X).model is classifier.model_
     counted = SEPClassifier(trust="counts").fit(X, classifier.predict(X))
-    with pytest.raises(ValueError, match="has no weights; fit with trust='weights'"):
-        WeightsDisplay.from_estimator(counted, X)
-    with pytest.raises(ValueError, match="max_features is 0"):
-        WeightsDisplay.from_estimator(classifier, X, max_features=0)
-    with pytest.raises(ValueError, match="did you mean one of 'worst area'"):
-        WeightsDisplay.from_estimator(classifier, X, ["worst aria"])
+    for model, options, message in (
+        (counted, {}, "weights"),
+        (classifier, {"max_features": 0}, "max_features"),
+        (classifier, {"features": ["worst aria"]}, "'worst area'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            WeightsDisplay.from_estimator(model, X, **options)
 
 
-@pytest.mark.parametrize(("label", "words"), [("good", "(monotone: only rises)"), ("bad", "(monotone: only falls)")])
-def test_monotone_curves_say_in_which_direction_they_go(label, words):
+def test_monotone_curves_say_in_which_direction_they_go():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 3))
     y = np.where(X[:, 0] + rng.logistic(size=200) > 0.0, "good", "bad")
     model = SEPClassifier(monotone={0: "up"}, monotone_for="good", max_ellipsoids=3).fit(X, y)
-    display = WeightsDisplay.from_estimator(model, X, label=label)
-    texts = {curve.name: ax.get_xlabel() for curve, ax in zip(display.curves, display.axes_, strict=True)}
-    assert texts["x0"] == f"x0\n{words}"
-    assert all("monotone" not in text for name, text in texts.items() if name != "x0")
-    terms = next(curve.term for curve in display.curves if curve.name == "x0")
-    assert (np.diff(terms) * (1 if label == "good" else -1) >= 0.0).all()
+    for label, sign, word in (("good", 1, "rises"), ("bad", -1, "falls")):
+        display = WeightsDisplay.from_estimator(model, X, label=label)
+        texts = {curve.name: ax.get_xlabel() for curve, ax in zip(display.curves, display.axes_, strict=True)}
+        assert [name for name, text in texts.items() if "monotone" in text] == ["x0"]
+        assert word in texts["x0"]
+        terms = next(curve.term for curve in display.curves if curve.name == "x0")
+        assert (np.diff(terms) * sign >= 0.0).all()
 
 
 def test_long_names_of_categories_do_not_cover_each_other():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from same_model import draw
 
+from sepc.geometry import ArrayPoints, BlockPoints
 from sepc.points.chosen_columns import ChosenColumns, first_columns
-from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.points.reductions import ColumnRange, Moments
 
 N, D = 300, 3
@@ -53,7 +53,7 @@ def test_parts_are_cut_too_and_can_be_joined(cut, rows):
     np.testing.assert_array_equal(inside.gather(N), rows[right, :D])
     joined = outside.union(inside)
     np.testing.assert_array_equal(joined.gather(N), np.concatenate([rows[~right, :D], rows[right, :D]]))
-    with pytest.raises(TypeError, match="cannot be joined with ArrayPoints"):
+    with pytest.raises(TypeError, match="ArrayPoints"):
         cut.union(ArrayPoints(rows[:, :D]))
-    with pytest.raises(ValueError, match="gather would load 300 rows"):
+    with pytest.raises(ValueError, match="300 rows"):
         cut.gather(10)

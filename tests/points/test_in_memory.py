@@ -1,7 +1,5 @@
 """Point sets in memory: blocks behave as one array, and only one of them is held at a time."""
 
-import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from reading import MadeOnDemand, made_rows
 
-from sepc.points.in_memory import ArrayPoints, BlockPoints, combine_in_order
-from sepc.points.protocol import PointSet
+from sepc.geometry import ArrayPoints, BlockPoints
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, Tail
 from sepc.points.signatures import Signatures
-from sepc.points.tail_mean import tail_mean
 
 
 @dataclass(frozen=True)
@@ -37,29 +34,6 @@ class Concatenated:
 
     def finish(self, state):
         return state
-
-
-def made_rows(i, n_rows):
-    return np.random.default_rng(i).normal(size=(n_rows, 2)) + i
-
-
-class MadeOnDemand(Sequence):
-    """Blocks made when asked for; fails if an earlier one is still alive."""
-
-    def __init__(self, n_blocks, n_rows):
-        self.n_blocks, self.n_rows = n_blocks, n_rows
-        self.asked_for = []
-        self.last = None
-
-    def __len__(self):
-        return self.n_blocks
-
-    def __getitem__(self, i):
-        assert self.last is None or self.last() is None, "two blocks are in memory"
-        self.asked_for.append(i)
-        block = made_rows(i, self.n_rows)
-        self.last = weakref.ref(block)
-        return block
 
 
 CELLS = st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-10, 10)
@@ -111,8 +85,8 @@ def test_samples_agree_also_after_a_split(pair, limit, share, seed):
     assert_same_rows(blocks.sample(share, seed).split(Beyond(0, limit))[0], sample)
 
 
-@given(array_and_blocks(), CELLS, st.integers(1, 12))
-def test_reductions_of_a_union_of_parts_agree_with_the_whole(pair, limit, k):
+@given(array_and_blocks(), CELLS)
+def test_reductions_of_a_union_of_parts_agree_with_the_whole(pair, limit):
     array, blocks = pair
     inside, outside = blocks.split(Beyond(1, limit))
     again = outside.union(inside)
@@ -121,9 +95,6 @@ def test_reductions_of_a_union_of_parts_agree_with_the_whole(pair, limit, k):
     assert (again.reduce(Signatures(regions)).counts == array.reduce(Signatures(regions)).counts).all()
     np.testing.assert_array_equal(again.reduce(ColumnRange()), array.reduce(ColumnRange()))
     np.testing.assert_allclose(again.reduce(Moments()).scatter, array.reduce(Moments()).scatter, rtol=1e-12, atol=1e-12)
-    if k <= array.n_points:
-        direction = np.array([0.3, 0.7])
-        np.testing.assert_allclose(tail_mean(again, direction, k), tail_mean(array, direction, k), atol=1e-13)
 
 
 def test_union_drops_emptied_blocks_and_chains_stay_flat():
@@ -175,13 +146,6 @@ def test_an_emptied_block_is_never_asked_for_again():
     assert source.asked_for == left * 4
 
 
-def test_known_shapes_save_the_first_look():
-    source = MadeOnDemand(n_blocks=3, n_rows=20)
-    points = BlockPoints(source, shapes=[(20, 2)] * 3)
-    assert (points.n_points, points.n_features) == (60, 2)
-    assert source.asked_for == []
-
-
 def test_blocks_may_lie_in_a_file(tmp_path):
     rows = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
     np.save(tmp_path / "rows.npy", rows)
@@ -191,15 +155,6 @@ def test_blocks_may_lie_in_a_file(tmp_path):
     assert_same_rows(points.split(Beyond(0, 0.0))[0], ArrayPoints(rows[rows[:, 0] > 0]))
 
 
-def test_splitting_leaves_the_set_as_it_was():
-    _, points = BlockPoints([np.arange(6.0).reshape(3, 2), np.zeros((2, 2))]).split(Beyond(0, 3.0))
-    before = points.gather(10)
-    points.split(Beyond(0, -1.0))
-    points.sample(0.3, 0)
-    assert (points.gather(10) == before).all()
-    assert len(before) == 4
-
-
 @pytest.mark.parametrize(
     ("n_blocks", "tree"), [(1, "0"), (2, "(01)"), (3, "((01)2)"), (4, "((01)(23))"), (7, "(((01)(23))((45)6))")]
 )
@@ -207,53 +162,16 @@ def test_states_are_combined_in_order_in_a_fixed_tree(n_blocks, tree):
     assert BlockPoints([np.full((1, 1), i) for i in range(n_blocks)]).reduce(Concatenated()) == tree
 
 
-def test_few_states_wait_while_blocks_stream_by():
-    alive = weakref.WeakSet()
-    most = 0
-
-    class State:
-        pass
-
-    class MonitoredRates:
-        def combine(self, left, right):
-            return new_state()
-
-    def new_state():
-        state = State()
-        alive.add(state)
-        return state
-
-    def stream():
-        nonlocal most
-        for _ in range(1000):
-            yield new_state()
-            most = max(most, len(alive))
-
-    combine_in_order(MonitoredRates(), stream())
-    assert most <= np.log2(1000) + 3
-
-
-def test_the_same_blocks_give_the_same_bits():
-    rows = np.random.default_rng(5).normal(size=(1000, 4))
-    first, second = (BlockPoints(np.array_split(rows.copy(), 7)).reduce(Moments()) for _ in range(2))
-    assert (first.scatter == second.scatter).all()
-    assert (first.mean == second.mean).all()
-
-
 @pytest.mark.parametrize("make", [ArrayPoints, lambda rows: BlockPoints(np.array_split(rows, 3))])
-def test_gather_refuses_too_many_rows_in_their_numbers(make):
+def test_gather_refuses_too_many_rows_in_their_numbers_before_it_reads(make):
     points = make(np.zeros((2_000, 20)))
-    assert isinstance(points, PointSet)
     assert points.gather(2_000).shape == (2_000, 20)
-    message = r"gather would load 2,000 rows \(320\.0 kB\) into this process; the limit is 1,999\. Raise local_rows to"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"2,000 rows \(320\.0 kB\) .* 1,999\. Raise local_rows"):
         points.gather(1_999)
-
-
-def test_gather_refuses_before_it_reads():
     source = MadeOnDemand(n_blocks=48, n_rows=1)
     points = BlockPoints(source, shapes=[(1_000_000, 20)] * 48)
-    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\) into this process; the limit is 1,000,000\."):
+    assert (points.n_points, points.n_features) == (48_000_000, 20)
+    with pytest.raises(ValueError, match=r"48,000,000 rows \(7\.7 GB\)"):
         points.gather(1_000_000)
     assert source.asked_for == []
 
@@ -261,26 +179,15 @@ def test_gather_refuses_before_it_reads():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ArrayPoints(np.zeros(3)), r"not an array of shape \(3,\)"),
+        (lambda: ArrayPoints(np.zeros(3)), r"\(3,\)"),
         (lambda: BlockPoints([]), "at least one block"),
-        (lambda: BlockPoints([np.zeros((1, 2)), np.zeros((1, 3))]), r"same columns.*\(1, 2\), \(1, 3\)"),
+        (lambda: BlockPoints([np.zeros((1, 2)), np.zeros((1, 3))]), r"\(1, 2\), \(1, 3\)"),
         (lambda: ArrayPoints(np.zeros((1, 2))).union(ArrayPoints(np.zeros((1, 3)))), "2 and 3 features"),
         (lambda: BlockPoints([np.zeros((1, 2))]).union(ArrayPoints(np.zeros((1, 3)))), "2 and 3 features"),
-        (
-            lambda: BlockPoints([np.zeros((2, 1))], kept=[np.ones(3, dtype=bool)]),
-            "3 marks for a block of 2 rows; give one per row",
-        ),
-        (lambda: BlockPoints([np.zeros((2, 1))], kept=[None, None]), "2 masks for 1 blocks; give one per block"),
+        (lambda: BlockPoints([np.zeros((2, 1))], kept=[np.ones(3, dtype=bool)]), "3 marks"),
+        (lambda: BlockPoints([np.zeros((2, 1))], kept=[None, None]), "2 masks"),
     ],
 )
 def test_what_is_no_set_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_a_union_with_another_kind_of_set_is_refused():
-    class Elsewhere:
-        n_features = 1
-
-    with pytest.raises(TypeError, match="cannot be joined with Elsewhere"):
-        ArrayPoints(np.zeros((1, 1))).union(Elsewhere())

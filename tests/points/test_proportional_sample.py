@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional import package_or_skip
+from reading import Counted
 
+from sepc.geometry import ArrayPoints, BlockPoints
 from sepc.points.class_split import BlockLabels, points_by_class
-from sepc.points.in_memory import ArrayPoints, BlockPoints
-from sepc.points.pass_log import CountedPoints
-from sepc.points.proportional_sample import HIGHEST_HASH, FrequentHashes, MemoryLimits, RowCounts, sample_classes
+from sepc.points.proportional_sample import HIGHEST_HASH, MemoryLimits, RowCounts, sample_classes
 from sepc.points.row_hash import row_hashes
 
 SMALL = MemoryLimits(n_rows=4, n_counters=4)
@@ -22,9 +22,9 @@ def sample(rows, n_wanted, seed=0, n_least=0, **options):
 
 
 def n_passes(rows, n_wanted, **options):
-    points = CountedPoints(ArrayPoints(rows))
-    sample_classes([points], n_wanted, 0, 0, **options)
-    return points.log.n_passes
+    blocks = Counted([rows])
+    sample_classes([BlockPoints(blocks, shapes=[rows.shape])], n_wanted, 0, 0, **options)
+    return blocks.n_read
 
 
 def copies(rows, row):
@@ -62,7 +62,7 @@ def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, limi
     assert all(copies(drawn.rows, row) <= copies(rows, row) for row in rows)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_large_sets_in_blocks_shuffled_give_the_same_sample(seed):
     rng = np.random.default_rng(seed)
     rows = distinct(6000, seed=seed)
@@ -100,22 +100,15 @@ def test_a_frequent_row_keeps_its_share_beside_many_distinct_ones(share):
 def test_every_row_is_drawn_as_often_as_its_copies_say():
     counts = np.array([1] * 60 + [3] * 30 + [8] * 10 + [300])
     rows = np.repeat(np.arange(float(len(counts))), counts)[:, np.newaxis]
-    n_seeds, n_wanted = 2000, 20
+    n_seeds, n_wanted = 1000, 20
     n_copies = np.zeros(len(counts))
     for seed in range(n_seeds):
         kept = sample(rows, n_wanted, seed, limits=MemoryLimits(30, 8)).rows
         n_copies += np.bincount(kept[:, 0].astype(int), minlength=len(counts))
     expected = n_seeds * n_wanted * counts / len(rows)
     for own in (slice(0, 60), slice(60, 90), slice(90, 100), slice(100, 101)):
-        assert n_copies[own].sum() == pytest.approx(expected[own].sum(), rel=0.05)
+        assert n_copies[own].sum() == pytest.approx(expected[own].sum(), rel=0.07)
     assert (np.abs(n_copies - expected) < 6 * np.sqrt(expected * 8) + 1).all()
-
-
-def test_a_mean_of_counts_is_that_of_all_rows():
-    rows = np.random.default_rng(0).poisson([1, 2, 3], size=(30_000, 3)).astype(float)
-    kept = sample(rows, 3000).rows
-    np.testing.assert_allclose(kept.mean(axis=0), rows.mean(axis=0), atol=0.05)
-    np.testing.assert_allclose(np.cov(kept.T), np.cov(rows.T), atol=0.1)
 
 
 def test_every_class_keeps_its_fewest_rows_and_knows_their_weight():
@@ -134,25 +127,19 @@ def test_another_seed_draws_other_rows():
     assert len(first & second) < 30
 
 
-def test_all_rows_equal():
+def test_equal_few_and_all_rows():
     rows = np.full((5000, 3), 0.1)
     for limits in (MemoryLimits(), SMALL):
         drawn = sample(rows, 70, limits=limits)
         assert (drawn.rows == rows[:70]).all()
         assert drawn.weight == 5000 / 70
-
-
-def test_one_row_and_none():
     assert sample(np.ones((1, 2)), 5).rows.tolist() == [[1.0, 1.0]]
     assert sample(np.ones((0, 2)), 5).rows.shape == (0, 2)
-
-
-@pytest.mark.parametrize("n_wanted", [50, 51, 10**6])
-def test_if_all_are_wanted_all_are_kept(n_wanted):
     rows = np.repeat(distinct(10), 5, axis=0)
-    drawn = sample(rows, n_wanted)
-    assert drawn.weight == 1.0
-    assert sorted(drawn.rows.tolist()) == sorted(rows.tolist())
+    for n_wanted in (50, 51, 10**6):
+        drawn = sample(rows, n_wanted)
+        assert drawn.weight == 1.0
+        assert sorted(drawn.rows.tolist()) == sorted(rows.tolist())
 
 
 def test_rows_that_do_not_repeat_and_few_that_do_take_one_pass():
@@ -164,17 +151,10 @@ def test_rows_that_do_not_repeat_and_few_that_do_take_one_pass():
 
 
 def test_classes_of_the_same_blocks_share_passes():
-    class Blocks(list):
-        n_read = 0
-
-        def __getitem__(self, i):
-            self.n_read += 1
-            return super().__getitem__(i)
-
     rows = distinct(3000)
     rows[::3] = 0.0
     parts, labels = np.array_split(rows, 3), np.array_split(np.arange(3000) % 2, 3)
-    blocks = Blocks(parts)
+    blocks = Counted(parts)
     _, classes, _ = points_by_class(blocks, [BlockLabels.of(own) for own in labels], [part.shape for part in parts])
     samples = sample_classes(classes, 40, 0, 0, MemoryLimits(40, 40))
     assert blocks.n_read == 2 * 3
@@ -197,11 +177,6 @@ def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
     held = dict(zip(state.held.hashes.tolist(), state.held.counts.tolist(), strict=True))
     for hashed, count in zip(state.frequent.hashes.tolist(), state.frequent.counts.tolist(), strict=True):
         assert count <= held[hashed] <= count + state.frequent.n_lost
-
-
-def test_trimming_subtracts_the_first_that_is_too_many():
-    counters = FrequentHashes(np.arange(5, dtype=np.uint64), np.array([9, 2, 4, 4, 7])).trim(2)
-    assert (counters.hashes.tolist(), counters.counts.tolist(), counters.n_lost) == ([0, 4], [5, 3], 4)
 
 
 @pytest.mark.parametrize("limits", [MemoryLimits(), MemoryLimits(200, 100)])

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sepc.points.in_memory import ArrayPoints, BlockPoints
+from sepc.geometry import ArrayPoints, BlockPoints, Ellipsoid
 from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
 from sepc.points.signatures import Signatures
-from sepc.points.tiles import TILE_ROWS, project
-from sepc.shapes.ellipsoid import Ellipsoid
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,10 @@ def test_ranges_of_any_blocking(case):
     assert (lowest == rows.min(axis=0, initial=np.inf)).all()
     assert (highest == rows.max(axis=0, initial=-np.inf)).all()
     directions, origin = directions_for(rows), np.full(rows.shape[1], 0.3)
-    values = np.column_stack([project(rows, w, origin) for w in directions.T])
+    values = (rows - origin) @ directions
     lowest, highest = points.reduce(ProjectionRange(directions, origin))
-    assert (lowest == values.min(axis=0, initial=np.inf)).all()
-    assert (highest == values.max(axis=0, initial=-np.inf)).all()
+    np.testing.assert_allclose(lowest, values.min(axis=0, initial=np.inf), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(highest, values.max(axis=0, initial=-np.inf), rtol=1e-12, atol=1e-12)
 
 
 @given(blocked_rows(), st.lists(CELLS, min_size=1, max_size=5))
@@ -101,8 +99,7 @@ def test_counts_inside_of_any_blocking(case):
     assert points.reduce(CountInside(regions)).tolist() == expected
 
 
-@pytest.mark.quick_cases("0", "64", "65")
-@pytest.mark.parametrize("n_regions", [0, 1, 2, 64, 65, 130])
+@pytest.mark.parametrize("n_regions", [0, 2, 64, 65])
 @given(case=blocked_rows())
 def test_signatures_of_any_blocking(n_regions, case):
     rows, points = case
@@ -118,7 +115,7 @@ def test_signatures_of_any_blocking(n_regions, case):
 
 
 def test_reductions_join_tiles_of_one_block():
-    rows = np.random.default_rng(0).normal(size=(2 * TILE_ROWS + 17, 3))
+    rows = np.random.default_rng(0).normal(size=(20_000, 3))
     points = ArrayPoints(rows)
     spread = points.reduce(Moments())
     np.testing.assert_allclose(spread.mean, rows.mean(axis=0), rtol=0, atol=1e-14)
@@ -148,13 +145,6 @@ def test_moments_keep_their_digits_far_from_zero(order):
     np.testing.assert_allclose(moved.mean, near.mean(axis=0), rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("size", [1e300, 1e-300])
-def test_moments_out_of_range_show_it_without_a_warning(size):
-    near = np.random.default_rng(2).normal(size=(5000, 2))
-    scatter = BlockPoints(np.array_split(near * size, 3)).reduce(Moments()).scatter
-    assert not np.isfinite(scatter).all() or (scatter == 0).all()
-
-
 def test_moments_of_mapped_rows_are_those_of_the_mapped_array():
     rng = np.random.default_rng(2)
     rows, origin, matrix = rng.normal(size=(9000, 3)) + 5, rng.normal(size=3), rng.normal(size=(3, 2))
@@ -171,23 +161,21 @@ def test_rows_closer_to_each_other_than_their_mean_is_rounded_keep_their_rank():
     assert scatter[0, 0] == pytest.approx(9 * np.spacing(1e6) ** 2 * 10 / 7, rel=1e-12)
 
 
-def test_the_mean_of_the_largest_numbers_is_finite():
+def test_the_mean_of_the_largest_numbers_is_finite_and_what_leaves_the_range_shows_without_a_warning():
     rows = np.full((3, 1), np.finfo(np.float64).max)
     assert ArrayPoints(rows).reduce(Moments()).mean == pytest.approx(rows[0])
+    for size in (1e300, 1e-300):
+        near = np.random.default_rng(2).normal(size=(5000, 2))
+        scatter = BlockPoints(np.array_split(near * size, 3)).reduce(Moments()).scatter
+        assert not np.isfinite(scatter).all() or (scatter == 0).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 30])
 def test_a_row_projects_to_the_same_bits_in_any_block(d):
     rng = np.random.default_rng(d)
     rows, direction, origin = rng.normal(size=(200, d)), rng.normal(size=d), rng.normal(size=d)
-    whole = project(rows, direction, origin)
-    np.testing.assert_allclose(whole, (rows - origin) @ direction, rtol=0, atol=1e-13)
-    assert (project(np.asfortranarray(rows), direction, origin) == whole).all()
-    assert (project(rows[::-3], direction, origin) == whole[::-3]).all()
-    assert [project(rows[i : i + 1], direction, origin)[0] for i in range(200)] == whole.tolist()
-
-
-def test_one_direction_gives_a_range_without_an_axis():
-    lowest, highest = ArrayPoints(np.array([[1.0, 2.0], [3.0, -4.0]])).reduce(ProjectionRange(np.array([1.0, 1.0])))
-    assert (lowest.shape, highest.shape) == ((), ())
-    assert (lowest, highest) == (-1.0, 3.0)
+    alone = [float(ArrayPoints(row[None]).reduce(ProjectionRange(direction, origin))[0]) for row in rows]
+    np.testing.assert_allclose(alone, (rows - origin) @ direction, rtol=0, atol=1e-13)
+    for same in (rows, np.asfortranarray(rows), rows[::-1]):
+        histogram = ArrayPoints(same).reduce(ProjectionCounts(direction, np.sort(alone), origin))
+        assert histogram.lowest[1:].tolist() == histogram.highest[1:].tolist() == sorted(alone)

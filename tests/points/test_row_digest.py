@@ -1,54 +1,60 @@
+"""The digest of labelled rows: the same for the same rows, another for any others."""
+
 import hashlib
 import struct
 
 import numpy as np
 import pytest
 
-from sepc.points.in_memory import BlockPoints
-from sepc.points.joint_reduction import reduce_each_with
-from sepc.points.row_digest import RowDigest, add_sums, as_text, digest_of_rows
+import sepc
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(1_000, 3))
+LABELS = np.where(ROWS[:, 0] + RNG.normal(size=1_000) > 0, "yes", "no")
 
 
-def some_rows(n=10_000, d=3):
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(n, d)), rng.integers(0, 2, size=n)
+@pytest.fixture(scope="module")
+def digest():
+    model = sepc.SEPClassifier(trust="counts", max_ellipsoids=2).fit(ROWS, LABELS)
+
+    def of(rows, labels):
+        return sepc.rows_digest(model, rows, labels)
+
+    assert of(ROWS, LABELS) == model.provenance_.rows
+    return of
 
 
-LABELS = np.array(["no", "yes"])
+def test_order_layout_zeros_and_kinds_of_gaps_do_not_matter(digest):
+    wanted, order = digest(ROWS, LABELS), np.random.default_rng(1).permutation(len(ROWS))
+    assert digest(ROWS[order], LABELS[order]) == wanted
+    assert digest(np.asfortranarray(ROWS), LABELS) == wanted
+    rows = np.array([[np.nan, 0.0, 3.0], [1.0, 2.0, 3.0]])
+    other = rows.copy()
+    other[0, :2] = -np.frombuffer(np.uint64(0x7FF8000000000001).tobytes(), dtype=np.float64)[0], -0.0
+    assert digest(other, LABELS[:2]) == digest(rows, LABELS[:2])
 
 
-def test_blocks_by_class_give_the_digest_of_the_rows_in_memory():
-    rows, which = some_rows()
-    sums = []
-    for k, label in enumerate(LABELS):
-        mine = rows[which == k]
-        points = BlockPoints([mine[:7], mine[7:7], mine[7:5000], mine[5000:]])
-        sums.append(points.reduce(RowDigest(label)))
-    assert as_text(add_sums(sums)) == digest_of_rows(rows, LABELS, which)
-    assert reduce_each_with([BlockPoints([rows])], [RowDigest("no")]) == [add_sums([RowDigest("no").map(rows)])]
+def test_labels_count_by_their_value_and_type(digest):
+    which = (LABELS == "yes").astype(int)
+    assert digest(ROWS, which) == digest(ROWS, which.astype(np.int8))
+    assert digest(ROWS, which) != digest(ROWS, which.astype(str))
+    assert digest(ROWS, which.astype(str)) == digest(ROWS, which.astype(str).astype(object))
 
 
-def test_the_order_of_rows_and_the_memory_layout_do_not_matter():
-    rows, which = some_rows()
-    digest, order = digest_of_rows(rows, LABELS, which), np.random.default_rng(1).permutation(len(rows))
-    assert digest_of_rows(rows[order], LABELS, which[order]) == digest
-    assert digest_of_rows(np.asfortranarray(rows), LABELS, which) == digest
-
-
-def changed(rows, which, change):
-    rows, which = rows.copy(), which.copy()
+def changed(change):
+    rows, labels = ROWS.copy(), LABELS.copy()
+    first, second = np.flatnonzero(labels == "no")[0], np.flatnonzero(labels == "yes")[0]
     match change:
         case "one value, by the last bit":
             rows[17, 1] = np.nextafter(rows[17, 1], np.inf)
         case "one label":
-            which[17] = 1 - which[17]
+            labels[first] = "yes"
         case "two labels swapped":
-            i, j = np.flatnonzero(which == 0)[0], np.flatnonzero(which == 1)[0]
-            which[[i, j]] = which[[j, i]]
+            labels[[first, second]] = labels[[second, first]]
         case "a row twice":
-            return np.concatenate([rows, rows[:1]]), np.append(which, which[0])
+            return np.concatenate([rows, rows[:1]]), np.append(labels, labels[0])
         case "a row less":
-            return rows[1:], which[1:]
+            return rows[1:], labels[1:]
         case "two columns of a row swapped":
             rows[17, [0, 1]] = rows[17, [1, 0]]
         case "values of a column moved to other rows":
@@ -57,44 +63,16 @@ def changed(rows, which, change):
             rows[17, :2] *= -1
         case "a missing value":
             rows[17, 0] = np.nan
-    return rows, which
+    return rows, labels
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "one value, by the last bit",
-        "one label",
-        "two labels swapped",
-        "a row twice",
-        "a row less",
-        "two columns of a row swapped",
-        "values of a column moved to other rows",
-        "signs of two columns",
-        "a missing value",
-    ],
-)
-def test_any_change_of_the_rows_changes_the_digest(change):
-    rows, which = some_rows()
-    other = changed(rows, which, change)
-    assert digest_of_rows(other[0], LABELS, other[1]) != digest_of_rows(rows, LABELS, which)
+CHANGES = ("one value, by the last bit", "one label", "two labels swapped", "a row twice", "a row less")
+CHANGES += ("two columns of a row swapped", "values of a column moved to other rows", "signs of two columns")
 
 
-def test_all_missing_values_and_both_zeros_are_equal():
-    rows, which = np.array([[np.nan, 0.0], [1.0, 2.0]]), np.array([0, 1])
-    other = rows.copy()
-    other[0] = -np.frombuffer(np.uint64(0x7FF8000000000001).tobytes(), dtype=np.float64)[0], -0.0
-    assert digest_of_rows(other, LABELS, which) == digest_of_rows(rows, LABELS, which)
-
-
-def test_labels_count_by_their_value_and_type():
-    rows, which = some_rows(100)
-    digest = digest_of_rows(rows, np.array([0, 1]), which)
-    assert digest_of_rows(rows, np.array([0, 1], dtype=np.int8), which) == digest
-    assert digest_of_rows(rows, np.array(["0", "1"]), which) != digest
-    assert digest_of_rows(rows, np.array(["0", "1"], dtype=object), which) == digest_of_rows(
-        rows, np.array(["0", "1"]), which
-    )
+@pytest.mark.parametrize("change", [*CHANGES, "a missing value"])
+def test_any_change_of_the_rows_changes_the_digest(digest, change):
+    assert digest(*changed(change)) != digest(ROWS, LABELS)
 
 
 def step(h):
@@ -119,7 +97,7 @@ def digest_by_the_page(rows, labels):
     return "".join(f"{total % 2**64:016x}" for total in sums)
 
 
-def test_the_page_about_the_format_tells_how_it_is_computed():
-    rows, which = some_rows(200)
+def test_the_page_about_the_format_tells_how_it_is_computed(digest):
+    rows = ROWS[:200].copy()
     rows[3, 1], rows[5, 2] = np.nan, -0.0
-    assert digest_of_rows(rows, LABELS, which) == digest_by_the_page(rows, [str(LABELS[k]) for k in which])
+    assert digest(rows, LABELS[:200]) == digest_by_the_page(rows, LABELS[:200].tolist())

@@ -7,6 +7,8 @@ import numpy as np
 from optional import package_or_skip
 
 from sepc import LeftOutWarning, SEPClassifier
+from sepc.model.membership import squared_radii
+from sepc.recourses.given_limits import given_limits
 from sepc.recourses.given_row import Row
 
 pd = package_or_skip("pandas")
@@ -38,7 +40,27 @@ def model_of_loans():
         return SEPClassifier(min_trust=0.9).fit(*loans())
 
 
-def asked_row(model, row):
-    """A row as recourse asks about it."""
+def limits_of(model, row, cost=None, fixed=(), bounds=None):
+    """The limits within which recourse searches for a row."""
     decisions = model.decide(row)
-    return Row(decisions.model, decisions.rows[0], model.preparation_)
+    asked = Row(decisions.model, decisions.rows[0], model.preparation_)
+    return given_limits(asked, cost, fixed, bounds, None).limits()
+
+
+def own_costs(model, row, rows):
+    """What rows cost, without the code of recourse: numbers in units of the model, and 1 for another category."""
+    own = model.model_
+    numbers = [name for name in rows if rows[name].dtype.kind in "fi"]
+    scale = [own.scale[own.feature_names.index(name)] for name in numbers]
+    steps = ((rows[numbers] - row[numbers].iloc[0]) / scale).to_numpy(dtype=float)
+    others = [name for name in rows if name not in numbers]
+    differs = sum((rows[name] != row[name].iloc[0]).to_numpy(dtype=float) for name in others)
+    return np.sqrt((steps**2).sum(axis=1) + differs)
+
+
+def lie_inside(model, rows, label):
+    """Whether rows lie in an ellipsoid of a label."""
+    decisions = model.decide(rows)
+    inner = decisions.model
+    own = np.flatnonzero(inner.classes[inner.owners] == label)
+    return (squared_radii(inner.place(decisions.rows), inner.centers[own], inner.roots[own]) <= 1.0).any(axis=1)

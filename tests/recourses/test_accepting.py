@@ -4,13 +4,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from loans import asked_row
+from loans import lie_inside, limits_of, own_costs
 from optional import package_or_skip
 
 import sepc
-from sepc.model.membership import squared_radii
 from sepc.recourses.accepting import LogOddsBound
-from sepc.recourses.given_limits import given_limits
 
 pd = package_or_skip("pandas")
 
@@ -62,34 +60,17 @@ def drawn(row, n, seed):
     return rows
 
 
-def own_costs(row, rows):
-    """What rows cost, without the code of recourse."""
-    model = people()[1].model_
-    numbers = [name for name in rows if name not in ("home", "job")]
-    scale = [model.scale[model.feature_names.index(name)] for name in numbers]
-    steps = ((rows[numbers] - row[numbers].iloc[0]) / scale).to_numpy(dtype=float)
-    differs = sum((rows[name] != row[name].iloc[0]).to_numpy(dtype=float) for name in ("home", "job"))
-    return np.sqrt((steps**2).sum(axis=1) + differs)
-
-
-def lie_inside(rows, label):
-    """Whether rows lie in an ellipsoid of a label."""
-    decisions = people()[1].decide(rows)
-    model, own = decisions.model, np.flatnonzero(decisions.model.classes[decisions.model.owners] == label)
-    return (squared_radii(model.place(decisions.rows), model.centers[own], model.roots[own]) <= 1.0).any(axis=1)
-
-
 def bounds_of(row):
     """The bound on the log-odds of "yes" against each other label, and the positions of these labels."""
     model = people()[1]
-    limits = given_limits(asked_row(model, row), None, (), None, None).limits()
+    limits = limits_of(model, row)
     names, own = model.classes_.tolist(), np.flatnonzero(model.model_.classes[model.model_.owners] == "yes")
     return {names.index(other): LogOddsBound(limits, names.index("yes"), names.index(other), own) for other in OTHERS}
 
 
 def test_at_no_cost_the_log_odds_are_those_of_the_row():
     table, model = people()
-    inside = np.flatnonzero(lie_inside(table, "yes"))[:5]
+    inside = np.flatnonzero(lie_inside(model, table, "yes"))[:5]
     yes = model.classes_.tolist().index("yes")
     for i in inside.tolist():
         probabilities = model.decide(table.iloc[[i]]).probabilities[0]
@@ -101,8 +82,8 @@ def test_at_no_cost_the_log_odds_are_those_of_the_row():
 def test_no_row_has_higher_log_odds_than_its_cost_allows(i):
     row, model = refused(3)[i], people()[1]
     rows = drawn(row, 3_000, seed=i)
-    rows = rows[lie_inside(rows, "yes")][:300].reset_index(drop=True)
-    probabilities, costs = model.decide(rows).probabilities, own_costs(row, rows)
+    rows = rows[lie_inside(model, rows, "yes")][:300].reset_index(drop=True)
+    probabilities, costs = model.decide(rows).probabilities, own_costs(people()[1], row, rows)
     yes = model.classes_.tolist().index("yes")
     for other, bound in bounds_of(row).items():
         log_odds = np.log(probabilities[:, yes] / probabilities[:, other])
@@ -117,8 +98,8 @@ def test_no_accepted_row_is_cheaper_than_the_bound(i):
     row, model = refused(3)[i], people()[1]
     found = sepc.recourse(model, row, to="yes", n_answers=1)
     rows = drawn(row, 20_000, seed=i)
-    costs, decisions = own_costs(row, rows), model.decide(rows)
-    good = decisions.accepted & (decisions.label == "yes") & lie_inside(rows, "yes")
+    costs, decisions = own_costs(people()[1], row, rows), model.decide(rows)
+    good = decisions.accepted & (decisions.label == "yes") & lie_inside(model, rows, "yes")
     assert good.sum() > 20
     assert costs[good].min() >= found.bound - 1e-9
     assert found.bound == max(found.bound, found.accepting)
@@ -136,7 +117,7 @@ def test_the_bound_is_exact_if_only_a_monotone_column_may_change():
         values = np.linspace(row["income"].iloc[0], table["income"].max(), 4_000)
         rows = row.iloc[np.zeros(len(values), dtype=int)].reset_index(drop=True).assign(income=values)
         first = values[model.decide(rows).label == "yes"].min()
-        cheapest = own_costs(row, row.assign(income=first))[0]
+        cheapest = own_costs(people()[1], row, row.assign(income=first))[0]
         # Against each other label alone, so that a third one leaves a gap.
         assert 0.9 * cheapest <= found.bound <= cheapest + 1e-9
         assert found.accepting == found.bound
@@ -157,18 +138,3 @@ def test_without_standalone_features_there_is_none():
     table, model = people()
     plain = sepc.SEPClassifier(min_trust=0.7).fit(table, model.predict(table))
     assert sepc.recourse(plain, refused(1)[0], to="yes", n_answers=1).accepting == 0.0
-
-
-AMONG = ("acceptance takes at least", "To be accepted as 'yes' takes at least", "nothing like yes cases costs less")
-
-
-def test_words_say_what_the_bound_is_about():
-    table, model = people()
-    fixed = [name for name in table if name != "income"]
-    said = set()
-    for row in refused(8):
-        found = sepc.recourse(model, row, to="yes", fixed=fixed, n_answers=1)
-        if found.is_reachable and found.bound == found.accepting:
-            said.add(next((words for words in AMONG if words in found.why()), found.why()))
-    assert said
-    assert said <= set(AMONG)

@@ -4,19 +4,17 @@ from functools import cache
 from itertools import chain, combinations, product
 
 import numpy as np
-from loans import asked_row
+from loans import limits_of
 from optional import package_or_skip
 
 import sepc
+from sepc.model.membership import squared_radii
 from sepc.recourses import improving
-from sepc.recourses.given_limits import given_limits
-from sepc.recourses.judging import Deciding
-from sepc.recourses.tables import Tables
-from sepc.recourses.targets import Target
+from sepc.recourses.targets import Judgements, Target
 
 pd = package_or_skip("pandas")
 
-LETTERS = list("pqrst")
+LETTERS, NUMBERS = list("pqrst"), ["amount", "months"]
 
 
 @cache
@@ -30,22 +28,27 @@ def cases():
         codes = rng.integers(0, 5, n)
         table[f"c{i}"] = np.array(LETTERS, dtype=object)[codes]
         score += (0.3 + 0.2 * i) * rng.permutation(5)[codes] / 2
-    middle = score.median()
-    labels = np.where(score + 0.3 * rng.standard_normal(n) > middle, "late", "paid")
+    labels = np.where(score + 0.3 * rng.standard_normal(n) > score.median(), "late", "paid")
     return table, sepc.SEPClassifier(min_trust=0.8).fit(table, labels)
-
-
-def late(n):
-    table, model = cases()
-    return [table.iloc[[i]] for i in np.flatnonzero(model.predict(table) == "late")[:n]]
 
 
 def target_of(row):
     model = cases()[1]
-    limits = given_limits(asked_row(model, row), None, (), None, None).limits()
-    deciding = Deciding(model, "paid", None, Tables(row, limits, model.preparation_))
-    owner = model.classes_.tolist().index("paid")
-    return Target(limits, owner, np.flatnonzero(limits.model.owners == owner), deciding.judge)
+    limits, owner = limits_of(model, row), model.classes_.tolist().index("paid")
+
+    def judge(rows):
+        """Decide on rows of the table, as anybody would."""
+        names, known = model.model_.feature_names, model.preparation_.categories
+        table = pd.DataFrame({name: rows[:, names.index(name)] for name in NUMBERS})
+        for j, (name, categories) in enumerate(known.items()):
+            codes = rows[:, limits.n_features + j].astype(int)
+            table[name] = np.array(categories.values, dtype=object)[codes]
+        decisions = model.decide(table)
+        inner, is_it = decisions.model, decisions.accepted & (decisions.label == "paid")
+        inside = squared_radii(inner.place(decisions.rows), inner.centers, inner.roots) <= 1.0 + inner.slack
+        return Judgements.of(decisions.probabilities[:, owner], is_it, inside)
+
+    return Target(limits, owner, np.flatnonzero(limits.model.owners == owner), judge)
 
 
 def exchanged(limits, row):
@@ -65,9 +68,10 @@ def cheapest_exchanges(n=8):
     """For rows of training, made cheaper as answers to others: the cheapest exchange, as a share of the cost."""
     table, model = cases()
     decisions = model.decide(table)
+    late = np.flatnonzero(decisions.label == "late")[:n].tolist()
     shares = []
-    for row, i in zip(late(n), np.flatnonzero(decisions.accepted & (decisions.label == "paid")), strict=False):
-        target = target_of(row)
+    for asked, i in zip(late, np.flatnonzero(decisions.accepted & (decisions.label == "paid")), strict=False):
+        target = target_of(table.iloc[[asked]])
         better = improving.improve(target, decisions.rows[i])
         assert target.candidates(better[np.newaxis]).is_it.all()
         tried = target.candidates(exchanged(target.limits, better))
@@ -75,11 +79,8 @@ def cheapest_exchanges(n=8):
     return np.array(shares)
 
 
-def test_no_exchange_makes_an_answer_cheaper():
+def test_no_exchange_makes_an_answer_cheaper(monkeypatch):
     assert cheapest_exchanges().min() >= (1.0 - improving.WORTH) / improving.DEARER
-
-
-def test_without_the_last_step_some_would(monkeypatch):
-    """Else the test above would show nothing."""
+    # Without the last step some would, else this would show nothing.
     monkeypatch.setattr(improving, "MOST_EXCHANGES", 0)
     assert cheapest_exchanges().min() < 0.95

@@ -1,24 +1,23 @@
 """The bound on what it costs to reach a label's ellipsoids: against trying everything, and by its own proof."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from cone_oracle import nearest_by_clarabel
-from loans import asked_row, loans, model_of_loans
+from loans import limits_of, loans, model_of_loans
 from optional import package_or_skip
 
 from sepc.model.membership import squared_radii
 from sepc.recourses import reaching
-from sepc.recourses.given_limits import given_limits
 from sepc.recourses.reaching import Box, bound_cost
 
 pd = package_or_skip("pandas")
 
 
-def limits_of(i, **given):
-    asked = asked_row(model_of_loans(), loans()[0].iloc[[i]])
-    return given_limits(asked, given.get("cost"), given.get("fixed", ()), given.get("bounds"), None).limits()
+def limits_at(i, **given):
+    return limits_of(model_of_loans(), loans()[0].iloc[[i]], **given)
 
 
 def ellipsoids_of(limits, label):
@@ -42,12 +41,11 @@ def drawn_inside(limits, ellipsoids, n=20_000, seed=0):
     return rows[(squared <= 1.0).any(axis=1)]
 
 
-@pytest.mark.parametrize("i", range(8))
-@pytest.mark.parametrize("most", [4, 10, 200])
+@pytest.mark.parametrize(("i", "most"), [(0, 4), (1, 10), (2, 200), (3, 4), (4, 10), (5, 200), (6, 4), (7, 10)])
 def test_no_row_is_cheaper_than_the_bound(i, most, monkeypatch):
     """However early the search ends."""
     monkeypatch.setattr(reaching, "MOST_PROJECTIONS", most)
-    limits = limits_of(i, cost={"amount": 3.0})
+    limits = limits_at(i, cost={"amount": 3.0})
     for label in ("paid", "late"):
         ellipsoids = ellipsoids_of(limits, label)
         rows = drawn_inside(limits, ellipsoids)
@@ -55,35 +53,26 @@ def test_no_row_is_cheaper_than_the_bound(i, most, monkeypatch):
         assert limits.costs(rows).min() ** 2 >= bound_cost(limits, ellipsoids).bound - 1e-9
 
 
-@pytest.mark.parametrize("i", range(8))
+@pytest.mark.parametrize("i", range(4))
 def test_a_long_search_closes_the_gap(i, monkeypatch):
     monkeypatch.setattr(reaching, "MOST_PROJECTIONS", 5_000)
-    limits = limits_of(i)
+    limits = limits_at(i)
     reached = bound_cost(limits, ellipsoids_of(limits, "late"))
     assert reached.bound == pytest.approx(reached.cost, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("i", range(8))
-def test_entries_are_rows_in_an_ellipsoid_at_their_cost(i):
-    limits = limits_of(i)
-    ellipsoids = ellipsoids_of(limits, "late")
-    for entry in bound_cost(limits, ellipsoids).entries:
+@pytest.mark.parametrize("i", range(6))
+def test_leaves_prove_the_bound_and_entries_reach_it(i):
+    """Leaves hold every row in an ellipsoid, each bound follows from a half-space; entries are rows at their cost."""
+    limits = limits_at(i)
+    model, ellipsoids = limits.model, ellipsoids_of(limits, "late")
+    reached: Any = bound_cost(limits, ellipsoids)
+    for entry in reached.entries:
         row = entry.box.rows_at(entry.place[np.newaxis])
         assert limits.allow(row).all()
-        model = limits.model
-        squared = squared_radii(
-            model.standardize(row), model.centers[[entry.ellipsoid]], model.roots[[entry.ellipsoid]]
-        )
-        assert squared[0, 0] <= 1.0 + 1e-7
+        own = [entry.ellipsoid]
+        assert squared_radii(model.standardize(row), model.centers[own], model.roots[own])[0, 0] <= 1.0 + 1e-7
         assert limits.costs(row)[0] ** 2 == pytest.approx(entry.squared, rel=1e-6, abs=1e-6)
-
-
-@pytest.mark.parametrize("i", range(6))
-def test_leaves_prove_the_bound(i):
-    """Together they hold every row in an ellipsoid, and each bound follows from its half-space."""
-    limits = limits_of(i)
-    model, ellipsoids = limits.model, ellipsoids_of(limits, "late")
-    reached = bound_cost(limits, ellipsoids)
     for leaf in reached.leaves:
         assert (leaf.proof.center == model.centers[leaf.ellipsoid]).all()
         # The normal is a unit vector of the ellipsoid's own measure, so the half-space holds the ellipsoid.
@@ -109,9 +98,9 @@ def holds(box, places, rows):
     return within
 
 
-@pytest.mark.parametrize("i", range(12))
+@pytest.mark.parametrize("i", range(6))
 def test_the_convex_part_is_as_cheap_as_a_cone_solver_finds(i):
-    limits = limits_of(i)
+    limits = limits_at(i)
     every = Box.whole(limits)
     for k in ellipsoids_of(limits, "paid"):
         found = every.project(k)
@@ -124,18 +113,13 @@ def replace_weightless(projector):
     return replace(projector, weights=np.where(projector.low < projector.high, projector.weights, 1.0))
 
 
-def test_a_category_costs_its_price_and_never_less():
-    limits = limits_of(0)
-    for choice in limits.choices:
+def test_parts_of_options_are_the_options_and_none_costs_less_than_its_price():
+    for choice in limits_at(0).choices:
         for options in (choice.every, *choice.every.parts):
             for code in options.codes:
                 own, way = options.relaxed, choice.places[code] - choice.places[choice.current]
                 exact = 0.0 if code == choice.current else choice.price**2
                 assert own.squared + own.price**2 * (way @ way) <= exact + 1e-12
-
-
-def test_parts_of_options_are_the_options():
-    for choice in limits_of(0).choices:
         parts = [choice.every]
         while any(len(own.codes) > 1 for own in parts):
             largest = max(parts, key=lambda own: len(own.codes))
@@ -144,7 +128,7 @@ def test_parts_of_options_are_the_options():
 
 
 def test_rows_that_leave_the_limits_are_not_allowed():
-    limits = limits_of(0, bounds={"amount": (1000.0, 9000.0), "purpose": ["car", "trip"]})
+    limits = limits_at(0, bounds={"amount": (1000.0, 9000.0), "purpose": ["car", "trip"]})
     row = limits.row.copy()
     row[0] = 5000.0
     purpose = limits.choices[0]

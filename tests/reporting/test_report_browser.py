@@ -81,7 +81,7 @@ def opened(path, width=1200):
 
 
 @pytest.fixture(scope="module")
-def made():
+def grouped():
     X, y = make_moons(600, noise=0.35, random_state=0)
     table = pd.DataFrame(X, columns=["a", "b"]).assign(sex=np.where(np.arange(600) % 3, "f", "m"))
     labels = np.where(y, "ill", "well")
@@ -89,21 +89,27 @@ def made():
     return report(model, table[1::2], labels[1::2], by="sex")
 
 
-def test_the_policy_lets_the_script_of_the_page_run(made, tmp_path):
-    made.to_html(tmp_path / "page.html")
+def scripted(made, script):
+    """The page with a script of our own, which its policy would stop."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.to_html())
+    return page.replace("</body>", f"{script}</body>")
+
+
+def test_the_policy_lets_the_script_of_the_page_run(grouped, tmp_path):
+    grouped.to_html(tmp_path / "page.html")
     page = opened(tmp_path / "page.html")
     assert re.search(r'id="thresholds-tried"(?![^>]*hidden)', page)
-    n_accepted = made.figures.held_out.n_accepted
+    n_accepted = grouped.figures.held_out.n_accepted
     assert f"{n_accepted} of 300 rows" in page[page.index("thresholds-tried") :]
     assert "<select" in page
 
 
-def test_slider_filters_and_sorting(made, tmp_path):
-    without_policy = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.to_html())
-    (tmp_path / "page.html").write_text(without_policy.replace("</body>", f"{USED}</body>"), encoding="utf-8")
+def test_slider_filters_and_sorting(grouped, tmp_path):
+    (tmp_path / "page.html").write_text(scripted(grouped, USED), encoding="utf-8")
     page = opened(tmp_path / "page.html")
     told = json.loads(html.unescape(re.search(r'<pre id="told">(.*?)</pre>', page)[1]))
-    held_out, review, thresholds = made.figures.held_out, made.figures.review, made.figures.thresholds
+    figures = grouped.figures
+    held_out, review, thresholds = figures.held_out, figures.review, figures.thresholds
     assert told["atFirst"] == 10
     n, n_accepted, n_right = held_out.n_rows, held_out.n_accepted, held_out.n_right_accepted
     assert told["now"][0] == f"{n_accepted} of {n} rows"
@@ -120,16 +126,6 @@ def test_slider_filters_and_sorting(made, tmp_path):
     assert told["open"] == len(review)
     assert told["sorted"] == sorted((float(f"{row.trust:.10g}") for row in review), reverse=True)
     assert told["wide"] <= 1200
-
-
-@pytest.mark.parametrize("width", [500, 1200])
-def test_nothing_is_wider_than_the_window(made, tmp_path, width):
-    """Headless windows are at least 500 pixels wide."""
-    seen = "<script>document.title = document.documentElement.scrollWidth + ' ' + window.innerWidth</script>"
-    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", made.to_html())
-    (tmp_path / "page.html").write_text(page.replace("</body>", f"{seen}</body>"), encoding="utf-8")
-    wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", opened(tmp_path / "page.html", width)).groups())
-    assert wide <= window
 
 
 TABLES = """<script>
@@ -159,8 +155,7 @@ def with_everything():
 @pytest.mark.parametrize("width", [390, 1200, 1280])
 def test_no_table_is_cut_off(with_everything, tmp_path, width):
     """In a frame, since headless windows are at least 500 pixels wide."""
-    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", with_everything.to_html())
-    page = html.escape(page.replace("</body>", f"{TABLES}</body>"))
+    page = html.escape(scripted(with_everything, TABLES))
     frame = f'<!DOCTYPE html><title>not seen</title><iframe width="{width}" height="900" srcdoc="{page}"></iframe>'
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
     assert "<title>none</title>" in opened(tmp_path / "frame.html", width=1400)
@@ -172,11 +167,21 @@ def test_on_paper_no_reason_is_cut_off(tmp_path):
     groups = {name: np.where(np.arange(600) % 3, "the first group", "another") for name in ("ward", "shift", "insurer")}
     table = pd.DataFrame(X, columns=["a", "b"]).assign(**groups)
     model = SEPClassifier(min_trust=0.9).fit(table.loc[::2, ["a", "b"]], np.where(y, "ill", "well")[::2])
-    page = report(model, table[1::2], np.where(y, "ill", "well")[1::2], by=list(groups)).to_html()
-    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace(
-        "@media print", "@media screen"
-    )
-    told = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth;</script>"
-    (tmp_path / "page.html").write_text(page.replace("</body>", f"{told}</body>"), encoding="utf-8")
-    wide, width = re.search(r"<title>(\d+) of (\d+)</title>", opened(tmp_path / "page.html", width=794)).groups()
-    assert int(wide) <= int(width)
+    made = report(model, table[1::2], np.where(y, "ill", "well")[1::2], by=list(groups))
+    page = scripted(made, WIDTH).replace("@media print", "@media screen")
+    assert_no_wider(page, tmp_path, width=794)
+
+
+WIDTH = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth;</script>"
+
+
+def assert_no_wider(page, folder, width):
+    (folder / "page.html").write_text(page, encoding="utf-8")
+    wide, window = re.search(r"<title>(\d+) of (\d+)</title>", opened(folder / "page.html", width)).groups()
+    assert int(wide) <= int(window)
+
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_nothing_is_wider_than_the_window(grouped, tmp_path, width):
+    """Headless windows are at least 500 pixels wide."""
+    assert_no_wider(scripted(grouped, WIDTH), tmp_path, width)

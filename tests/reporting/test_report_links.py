@@ -5,18 +5,16 @@ import re
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sklearn.datasets import load_breast_cancer, make_blobs, make_moons
+from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.linear_model import LogisticRegression
 
 from sepc import SEPClassifier, TrustedClassifier, report
-from sepc.reporting.page_script import SCRIPT
-from sepc.reporting.page_style import STYLE
 
 pd = package_or_skip("pandas")
 
 
 @pytest.fixture(scope="module")
-def made():
+def cancer():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     y = y.map({0: "malignant", 1: "benign"}).to_numpy()
     return report(SEPClassifier().fit(X[::2], y[::2]), X[1::2], y[1::2])
@@ -26,19 +24,23 @@ def ids_of(page):
     return set(re.findall(r' id="([^"]+)"', page))
 
 
-def test_every_listed_row_leads_to_its_mark_and_back(made):
-    page = made.to_html()
-    listed = [row.position for row in (*made.figures.wrong, *made.figures.review)]
+def test_every_listed_row_leads_to_its_mark_and_back(cancer):
+    page = cancer.to_html()
+    listed = [row.position for row in (*cancer.figures.wrong, *cancer.figures.review)]
     assert len(listed) > 20
     for position in listed:
         assert {f"at-{position}", f"row-{position}"} <= ids_of(page)
         assert page.count(f'href="#at-{position}"') == 1
         spot = page[page.index(f'id="at-{position}"') :].split("</g>")[0]
         assert spot.count(f'href="#row-{position}"') == 2
+    # The keyboard reaches rows by the tables and not by every mark.
+    picture = page[page.index('id="picture"') :].split("</svg>")[0]
+    for link in re.findall(r"<a [^>]*>", picture):
+        assert 'tabindex="-1"' in link or 'class="outline"' in link
 
 
-def test_every_region_leads_to_its_rows_and_back(made):
-    page, regions = made.to_html(), made.figures.regions
+def test_every_region_leads_to_its_rows_and_back(cancer):
+    page, regions = cancer.to_html(), cancer.figures.regions
     for region in (*regions.rows, *regions.outside):
         name = region.region if region.region >= 0 else "new"
         assert {f"in-{name}", f"region-{name}"} <= ids_of(page)
@@ -46,22 +48,8 @@ def test_every_region_leads_to_its_rows_and_back(made):
         assert place.count(f'href="#region-{name}"') == 2
         shown = {int(k) for k in re.findall(r'<use href="#ellipse-(\d+)"', place)}
         assert shown == set(region.ellipsoids)
-        n_drawn = sum(point.region == region.region for point in made.figures.picture.points)
+        n_drawn = sum(point.region == region.region for point in cancer.figures.picture.points)
         assert (n_drawn > 0) == (region.n_rows > 0)
-
-
-def test_links_are_marked_by_style_and_need_no_script():
-    assert ":target > .outline" in STYLE
-    assert "tr:target" in STYLE
-    assert "innerHTML" not in SCRIPT
-    assert "eval" not in SCRIPT
-
-
-def test_the_keyboard_reaches_rows_by_the_tables_and_not_by_every_mark(made):
-    page = made.to_html()
-    picture = page[page.index('id="picture"') :].split("</svg>")[0]
-    for link in re.findall(r"<a [^>]*>", picture):
-        assert 'tabindex="-1"' in link or 'class="outline"' in link
 
 
 def test_listed_rows_are_drawn_even_if_most_rows_are_not():
@@ -70,29 +58,22 @@ def test_listed_rows_are_drawn_even_if_most_rows_are_not():
     drawn = {point.position for point in made.figures.picture.points}
     assert len(drawn) == len(made.figures.picture.points) == 1500
     assert {row.position for row in (*made.figures.wrong, *made.figures.review)} <= drawn
+    assert len(made.to_html().encode()) < 500_000
 
 
-def test_points_know_their_rows(made):
-    X, _ = load_breast_cancer(return_X_y=True, as_frame=True)
-    picture = made.figures.picture
+def test_points_know_their_rows_and_axes_are_two_features_that_a_reader_knows(cancer):
+    """The first axis is among the five features that go most with the class."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    picture = cancer.figures.picture
     rows = X[1::2][list(picture.axes)].to_numpy()
     np.testing.assert_allclose([(point.x, point.y) for point in picture.points], rows)
     assert [point.position for point in picture.points] == list(range(len(rows)))
-
-
-def test_axes_are_two_features_that_a_reader_knows(made):
-    """The first axis is among the five features that go most with the class."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    first, second = made.figures.picture.axes
-    assert {first, second} <= set(X.columns)
     apart = {name: abs(np.corrcoef(X[name], y)[0, 1]) for name in X.columns}
-    assert sorted(apart, key=apart.get, reverse=True).index(first) < 5
+    assert sorted(apart, key=apart.get, reverse=True).index(picture.axes[0]) < 5
 
 
-def test_of_many_classes_names_are_written_instead_of_colours():
-    X, y = make_blobs(1000, centers=12, n_features=4, random_state=0)
-    names = np.array([f"kind {k}" for k in range(12)])[y]
-    made = report(SEPClassifier(max_rounds=2).fit(X[::2], names[::2]), X[1::2], names[1::2])
+def test_of_many_classes_names_are_written_instead_of_colours(of_many):
+    made = of_many[2]
     page = made.to_html()
     picture = page[page.index('id="picture"') :].split("</svg>")[0]
     assert picture.count('class="class-name"') == 12
@@ -100,41 +81,32 @@ def test_of_many_classes_names_are_written_instead_of_colours():
     assert not made.figures.picture.shows_ellipses
 
 
-def test_a_trusted_classifier_has_the_picture_and_regions_of_its_partition():
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    trusted = TrustedClassifier(LogisticRegression(), cv=2).fit(X[::2], y[::2])
-    made, decisions = report(trusted, X[1::2], y[1::2]), trusted.decide(X[1::2])
+def test_a_trusted_classifier_has_the_picture_and_regions_of_its_partition(moons):
+    X, y = moons[2:]
+    trusted = TrustedClassifier(LogisticRegression(), cv=2).fit(*moons[:2])
+    made, decisions = report(trusted, X, y), trusted.decide(X)
     places = (*made.figures.regions.rows, *made.figures.regions.outside)
     for place in places:
         inside = decisions.region == place.region
         assert place.n_accepted == decisions.accepted[inside].sum()
-        assert place.n_right == (decisions.label == y[1::2])[inside].sum()
+        assert place.n_right == (decisions.label == y)[inside].sum()
     assert made.figures.weights.disagreement is None
-    assert "Labels come from another model" in made.to_html()
 
 
 def test_values_are_those_of_the_table_that_came_in():
+    pl = package_or_skip("polars")
     X, y = make_moons(400, noise=0.3, random_state=0)
     ward = np.array(["north", "south"])[(X[:, 0] > 0.5).astype(int)]
-    table = pd.DataFrame({"a": X[:, 0], "ward": ward, "b": X[:, 1]})
-    table.loc[::7, "b"] = np.nan
-    made = report(SEPClassifier().fit(table[::2], y[::2]), table[1::2], y[1::2])
-    for row in made.figures.review:
-        given, told = table[1::2].iloc[row.position], dict(row.values)
-        assert told["ward"] == given["ward"]
-        assert (
-            told["b"] == "missing" if np.isnan(given["b"]) else float(told["b"]) == pytest.approx(given["b"], rel=6e-3)
-        )
-
-
-def test_values_of_tables_of_other_libraries_and_of_dates():
-    pl = package_or_skip("polars")
-    X, y = make_moons(300, noise=0.3, random_state=0)
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta((X[:, 1] * 300).round(), "D")
-    frame = pd.DataFrame({"a": X[:, 0], "seen": days})
+    table = pd.DataFrame({"a": X[:, 0], "ward": ward, "b": X[:, 1], "seen": days})
+    table.loc[::7, "b"] = np.nan
     told = []
-    for table in (frame, pl.from_pandas(frame)):
-        made = report(SEPClassifier().fit(table[:150], y[:150]), table[150:], y[150:])
+    for frame in (table, pl.from_pandas(table)):
+        made = report(SEPClassifier().fit(frame[:200], y[:200]), frame[200:], y[200:])
         told.append([dict(row.values) for row in made.figures.review])
     assert told[0] == told[1]
-    assert told[0][0]["seen"] == str(days[150 + made.figures.review[0].position].date())
+    for row, values in zip(made.figures.review, told[0], strict=True):
+        given = table[200:].iloc[row.position]
+        assert (values["ward"], values["seen"]) == (given["ward"], str(given["seen"].date()))
+        gap = np.isnan(given["b"])
+        assert values["b"] == "missing" if gap else float(values["b"]) == pytest.approx(given["b"], rel=6e-3)

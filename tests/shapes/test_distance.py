@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from scipy import sparse
 
-from sepc.shapes.distance import TILE_ROWS, distances, secular_root
+from sepc.shapes.distance import distances, secular_root
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.shapes.norms import map_rows
 
@@ -105,18 +105,7 @@ def test_rows_on_an_axis_are_nearest_to_its_tip(shortest, far):
     semi_axes = np.array([1.0, 0.5, shortest])
     rows = np.vstack([far * np.eye(3), -far * np.eye(3)])
     np.testing.assert_allclose(distances(semi_axes, rows), np.tile(far - semi_axes, 2), rtol=1e-14)
-
-
-def test_tips_and_center_are_at_distance_zero():
-    semi_axes = np.array([1.0, 1e-6, 1e-12])
     assert (distances(semi_axes, np.vstack([np.diag(semi_axes), np.zeros((1, 3))])) == 0.0).all()
-
-
-@given(SEEDS, st.integers(1, 10), st.floats(1e-3, 1e3))
-def test_distance_to_a_ball_is_distance_to_its_center_less_its_radius(seed, d, radius):
-    rows = np.random.default_rng(seed).normal(size=(20, d))
-    expected = np.maximum(np.linalg.norm(rows, axis=1) - radius, 0.0)
-    np.testing.assert_allclose(distances(np.full(d, radius), rows), expected, rtol=1e-11, atol=1e-14 * radius)
 
 
 def test_a_disc_without_thickness_is_measured_like_a_very_thin_one():
@@ -128,13 +117,6 @@ def test_a_disc_without_thickness_is_measured_like_a_very_thin_one():
     np.testing.assert_allclose(distances(np.array([1.0, 1.0, 1e-12]), rows), disc, rtol=1e-8)
 
 
-@pytest.mark.parametrize("factor", [2.0**-400, 2.0**-30, 2.0**500])
-def test_distances_scale_with_the_unit_of_length(factor):
-    rng = np.random.default_rng(2)
-    semi_axes, rows = lengths_down_to(rng, 1e-6, 5), rng.normal(size=(50, 5))
-    np.testing.assert_allclose(distances(factor * semi_axes, factor * rows) / factor, distances(semi_axes, rows), 1e-14)
-
-
 def test_rows_far_beyond_the_root_of_the_largest_float_have_a_distance():
     semi_axes = np.array([1e10, 1.0])
     np.testing.assert_allclose(distances(semi_axes, np.array([[3e200, 4e200]])), 5e200, rtol=1e-14)
@@ -142,30 +124,10 @@ def test_rows_far_beyond_the_root_of_the_largest_float_have_a_distance():
     np.testing.assert_allclose(nearest_points(ellipsoid, np.array([[3e150, 0.0]])), [[1e10, 0.0]], rtol=1e-14)
 
 
-def test_distances_do_not_see_rotations_and_shifts():
-    rng = np.random.default_rng(3)
-    semi_axes, coords = lengths_down_to(rng, 1e-3, 4), rng.normal(size=(100, 4))
-    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    far = Ellipsoid(np.full(4, 1e9), (turn / semi_axes).T)
-    # Rows around 1e9 are themselves rounded at 1e-7.
-    np.testing.assert_allclose(far.distance(1e9 + coords @ turn.T), distances(semi_axes, coords), atol=1e-6)
-
-
-def test_distance_is_the_same_in_any_company():
-    rng = np.random.default_rng(4)
-    semi_axes = lengths_down_to(rng, 1e-8, 3)
-    rows = rng.normal(size=(2 * TILE_ROWS + 17, 3)) * 10.0 ** rng.integers(-3, 4, size=(2 * TILE_ROWS + 17, 1))
-    together = distances(semi_axes, rows)
-    some = rng.choice(len(rows), 100, replace=False)
-    alone = np.concatenate([distances(semi_axes, rows[[i]]) for i in some])
-    np.testing.assert_allclose(together[some], alone, rtol=1e-13)
-    assert np.count_nonzero(together) > TILE_ROWS
-
-
 @given(SEEDS, st.sampled_from([1, 2, 5, 9, 30]), st.integers(1, 1100), st.data())
 def test_a_row_alone_has_bit_for_bit_the_distance_it_has_among_others(seed, d, n, data):
     rng = np.random.default_rng(seed)
-    semi_axes = 10.0 ** rng.uniform(-4, 1, size=d)
+    semi_axes = 10.0 ** rng.uniform(-8, 1, size=d)
     coords = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 3, size=(n, 1))
     start = data.draw(st.integers(0, n - 1))
     stop = data.draw(st.integers(start + 1, min(start + 3, n)))

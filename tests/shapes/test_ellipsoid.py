@@ -31,36 +31,18 @@ def on_boundary(ellipsoid, n, rng):
     return ellipsoid.center + np.linalg.solve(ellipsoid.root, directions.T).T
 
 
-# ---------------------------------------------------------------- radius and membership
-
-
-@given(SEEDS, SIZES)
-def test_squared_radius_is_what_extended_precision_gives(seed, d):
-    rng = np.random.default_rng(seed)
-    ellipsoid = random_ellipsoid(rng, d)
-    rows = rng.normal(size=(5, d))
-    shifted = rows.astype(np.longdouble) - ellipsoid.center
-    expected = ((shifted @ ellipsoid.root.astype(np.longdouble).T) ** 2).sum(axis=1)
-    np.testing.assert_allclose(ellipsoid.squared_radius(rows), expected.astype(float), rtol=1e-12, atol=1e-28)
-
-
 @given(SEEDS, st.sampled_from([1, 2, 3, 10, 30]), st.integers(1, 1200), st.data())
-def test_a_row_alone_has_bit_for_bit_the_radius_it_has_among_others(seed, d, n, data):
+def test_a_radius_is_exact_and_bit_for_bit_that_of_the_row_alone(seed, d, n, data):
     rng = np.random.default_rng(seed)
     ellipsoid = random_ellipsoid(rng, d)
     rows = rng.normal(size=(n, d))
     start = data.draw(st.integers(0, n - 1))
     stop = data.draw(st.integers(start + 1, n))
-    assert np.array_equal(ellipsoid.squared_radius(rows)[start:stop], ellipsoid.squared_radius(rows[start:stop]))
-
-
-def test_radius_survives_an_offset_of_a_billion():
-    rng = np.random.default_rng(0)
-    near = random_ellipsoid(rng, 5, offset=0.0)
-    # Multiples of 2**-20 are still exact after the shift, so the answers must agree to the last bits.
-    rows = np.round(rng.normal(size=(50, 5)) * 2**20) / 2**20
-    far = Ellipsoid(near.center + 1e9, near.root)
-    np.testing.assert_allclose(far.squared_radius(rows + 1e9), near.squared_radius(rows), rtol=1e-15)
+    squared = ellipsoid.squared_radius(rows)
+    assert np.array_equal(squared[start:stop], ellipsoid.squared_radius(rows[start:stop]))
+    shifted = rows[:50].astype(np.longdouble) - ellipsoid.center
+    exact = ((shifted @ ellipsoid.root.astype(np.longdouble).T) ** 2).sum(axis=1)
+    np.testing.assert_allclose(squared[:50], exact.astype(float), rtol=1e-11, atol=1e-28)
 
 
 @given(SEEDS, SIZES, st.data())
@@ -91,24 +73,16 @@ def test_rows_of_any_layout_and_number_type_are_read_as_they_are():
     expected = ellipsoid.squared_radius(np.ascontiguousarray(rows, dtype=np.float64))
     for same in (rows, np.asfortranarray(rows), rows.astype(np.float32)):
         assert np.array_equal(ellipsoid.squared_radius(same), expected)
+    for question in (ellipsoid.squared_radius, ellipsoid.contains, ellipsoid.distance):
+        assert question(np.empty((0, 3))).shape == (0,)
 
 
-def test_no_rows_give_no_answers():
-    ellipsoid = random_ellipsoid(np.random.default_rng(2), 3)
-    none = np.empty((0, 3))
-    assert ellipsoid.squared_radius(none).shape == (0,)
-    assert ellipsoid.contains(none).shape == (0,)
-    assert ellipsoid.distance(none).shape == (0,)
-
-
-# ---------------------------------------------------------------- volume and axes
-
-
-@pytest.mark.parametrize(
-    ("d", "volume"), [(1, 2 * 3.0), (2, math.pi * 9), (3, 4 / 3 * math.pi * 27), (4, math.pi**2 / 2 * 81)]
-)
-def test_log_volume_of_balls_of_radius_three(d, volume):
-    assert Ellipsoid(np.ones(d), np.eye(d) / 3).log_volume == pytest.approx(math.log(volume), rel=1e-14)
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 200])
+def test_log_volume_of_balls(d):
+    unit_ball = {1: 2.0, 2: math.pi, 3: 4 / 3 * math.pi, 4: math.pi**2 / 2}.get(d)
+    log_unit = math.log(unit_ball) if unit_ball else d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
+    volume = Ellipsoid(np.ones(d), 1e-10 * np.eye(d)).log_volume
+    assert volume == pytest.approx(log_unit + d * math.log(1e10), rel=1e-14)
 
 
 @given(SEEDS, SIZES, st.floats(-12, 12))
@@ -119,13 +93,6 @@ def test_log_volume_follows_affine_maps(seed, d, exponent):
     turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
     image = Ellipsoid(ellipsoid.center, ellipsoid.root @ turn / stretch)
     assert image.log_volume == pytest.approx(ellipsoid.log_volume + np.log(stretch).sum(), abs=1e-10)
-
-
-def test_log_volume_in_many_features_does_not_overflow():
-    d = 200
-    ellipsoid = Ellipsoid(np.zeros(d), 1e-10 * np.eye(d))
-    unit_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
-    assert ellipsoid.log_volume == pytest.approx(unit_ball + d * math.log(1e10), rel=1e-14)
 
 
 @given(SEEDS, SIZES)
@@ -140,19 +107,6 @@ def test_semi_axes_end_on_the_boundary_at_right_angles_and_span_the_volume(seed,
     # Right-angled arms are the axes only if the root keeps them so.
     images = arms @ ellipsoid.root.T
     np.testing.assert_allclose(images @ images.T, np.eye(d), atol=1e-10)
-
-
-def test_long_axes_are_exact_beside_very_short_ones():
-    rng = np.random.default_rng(3)
-    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    lengths = np.array([3.0, 1.0, 1e-6, 1e-12])
-    ellipsoid = Ellipsoid(np.zeros(4), (turn / lengths).T)
-    np.testing.assert_allclose(ellipsoid.semi_axes[:2], lengths[:2], rtol=1e-13)
-    np.testing.assert_allclose(ellipsoid.semi_axes, lengths, rtol=1e-3)
-    np.testing.assert_allclose(np.abs(ellipsoid.axes @ turn), np.eye(4), atol=1e-9)
-
-
-# ---------------------------------------------------------------- shadows
 
 
 @given(SEEDS, st.integers(2, 8), st.data())
@@ -174,6 +128,8 @@ def test_column_numbers_are_the_unit_directions_in_their_order(seed, d, data):
     shadow, expected = ellipsoid.project(features), ellipsoid.project(np.eye(d)[:, features])
     assert np.array_equal(shadow.center, ellipsoid.center[features])
     assert np.array_equal(shadow.root, expected.root)
+    rows = np.random.default_rng(seed).normal(size=(30, d))
+    np.testing.assert_allclose(ellipsoid.project(range(d)).gauge(rows), ellipsoid.gauge(rows), rtol=1e-12)
 
 
 def test_the_shadow_keeps_the_digits_of_features_far_apart_in_scale():
@@ -196,28 +152,6 @@ def test_the_shadow_of_a_flat_ellipsoid_keeps_its_thickness():
     np.testing.assert_allclose(shadow.semi_axes, [1.0, thickness], rtol=1e-4)
 
 
-def test_a_shadow_on_all_features_is_the_ellipsoid_itself():
-    rng = np.random.default_rng(6)
-    ellipsoid = random_ellipsoid(rng, 4)
-    rows = rng.normal(size=(30, 4))
-    np.testing.assert_allclose(ellipsoid.project(range(4)).gauge(rows), ellipsoid.gauge(rows), rtol=1e-12)
-
-
-@pytest.mark.parametrize("features", [[], [0, 3], [-1, 0], [0.5, 1.0], np.ones((2, 2)), 1])
-def test_a_shadow_needs_columns_that_exist(features):
-    with pytest.raises(ValueError, match="column numbers from 0 to 2"):
-        Ellipsoid(np.zeros(3), np.eye(3)).project(features)
-
-
-@pytest.mark.parametrize("features", [[0, 0], np.eye(3)[:, :0], np.ones((3, 2)), np.ones((3, 4))])
-def test_a_shadow_needs_independent_directions(features):
-    with pytest.raises(ValueError, match="independent"):
-        Ellipsoid(np.zeros(3), np.eye(3)).project(features)
-
-
-# ---------------------------------------------------------------- outlines, samples, expansion
-
-
 def test_the_outline_lies_on_the_boundary_and_closes():
     ellipse = random_ellipsoid(np.random.default_rng(7), 2)
     outline = ellipse.boundary(200)
@@ -227,11 +161,6 @@ def test_the_outline_lies_on_the_boundary_and_closes():
     x, y = (outline - ellipse.center).T
     area = 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
     assert math.log(area) == pytest.approx(ellipse.log_volume, abs=1e-3)
-
-
-def test_an_outline_needs_two_features():
-    with pytest.raises(ValueError, match="2 features, not 3"):
-        Ellipsoid(np.zeros(3), np.eye(3)).boundary(10)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
@@ -247,10 +176,6 @@ def test_samples_are_uniform_in_the_volume(d):
     np.testing.assert_allclose(np.atleast_2d(np.cov(ball.T)) * (d + 2), np.eye(d), atol=0.05)
     quantiles = np.quantile(ellipsoid.gauge(rows) ** d, [0.1, 0.5, 0.9])
     np.testing.assert_allclose(quantiles, [0.1, 0.5, 0.9], atol=0.01)
-
-
-def test_samples_come_from_the_generator_alone():
-    ellipsoid = random_ellipsoid(np.random.default_rng(9), 3)
     first, again, other = (ellipsoid.sample(5, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -266,37 +191,39 @@ def test_expansion_divides_the_gauge(seed, d, factor):
     assert expanded.log_volume == pytest.approx(ellipsoid.log_volume + d * math.log(factor), abs=1e-11)
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan])
-def test_expansion_by_anything_but_a_positive_number_is_refused(factor):
-    with pytest.raises(ValueError, match="factor"):
-        Ellipsoid(np.zeros(2), np.eye(2)).expanded(factor)
+BALL = Ellipsoid(np.zeros(3), np.eye(3))
+REFUSED = [
+    ("shape", lambda: Ellipsoid(np.zeros((2, 1)), np.eye(2))),
+    ("shape", lambda: Ellipsoid(np.zeros(0), np.zeros((0, 0)))),
+    ("shape", lambda: Ellipsoid(np.zeros(2), np.eye(3))),
+    ("shape", lambda: Ellipsoid(np.zeros(2), np.ones(2))),
+    ("finite", lambda: Ellipsoid(np.array([0.0, np.nan]), np.eye(2))),
+    ("finite", lambda: Ellipsoid(np.zeros(2), np.diag([1.0, np.inf]))),
+    ("singular", lambda: Ellipsoid(np.zeros(2), np.diag([1.0, 0.0]))),
+    ("factor", lambda: BALL.expanded(0.0)),
+    ("factor", lambda: BALL.expanded(-1.0)),
+    ("factor", lambda: BALL.expanded(math.nan)),
+    ("2 features, not 3", lambda: BALL.boundary(10)),
+    *(
+        ("from 0 to 2", lambda given=given: BALL.project(given))
+        for given in ([], [0, 3], [-1, 0], [0.5, 1.0], np.ones((2, 2)), 1)
+    ),
+    *(
+        ("independent", lambda given=given: BALL.project(given))
+        for given in ([0, 0], np.eye(3)[:, :0], np.ones((3, 2)), np.ones((3, 4)))
+    ),
+    *(
+        (r"\(n, 3\)", lambda question=question, rows=rows: getattr(BALL, question)(rows))
+        for question in ("squared_radius", "gauge", "contains", "distance")
+        for rows in (np.zeros(3), np.zeros((4, 2)), np.zeros((1, 3, 3)))
+    ),
+]
 
 
-# ---------------------------------------------------------------- what is refused, what is kept
-
-
-@pytest.mark.parametrize(
-    ("center", "root", "message"),
-    [
-        (np.zeros((2, 1)), np.eye(2), "center has shape"),
-        (np.zeros(0), np.zeros((0, 0)), "center has shape"),
-        (np.zeros(2), np.eye(3), "root has shape"),
-        (np.zeros(2), np.ones(2), "root has shape"),
-        (np.array([0.0, np.nan]), np.eye(2), "finite"),
-        (np.zeros(2), np.diag([1.0, np.inf]), "finite"),
-        (np.zeros(2), np.diag([1.0, 0.0]), "singular"),
-    ],
-)
-def test_what_is_no_ellipsoid_is_refused(center, root, message):
-    with pytest.raises(ValueError, match=message):
-        Ellipsoid(center, root)
-
-
-@pytest.mark.parametrize("rows", [np.zeros(2), np.zeros((4, 3)), np.zeros((1, 2, 2))])
-@pytest.mark.parametrize("question", ["squared_radius", "gauge", "contains", "distance"])
-def test_rows_of_another_width_are_refused(question, rows):
-    with pytest.raises(ValueError, match=r"needs \(n, 2\)"):
-        getattr(Ellipsoid(np.zeros(2), np.eye(2)), question)(rows)
+@pytest.mark.parametrize(("word", "ask"), REFUSED)
+def test_what_makes_no_sense_is_refused(word, ask):
+    with pytest.raises(ValueError, match=word):
+        ask()
 
 
 def test_an_ellipsoid_does_not_change_with_the_arrays_it_was_built_from():

@@ -103,48 +103,30 @@ def test_disjointness_does_not_see_the_units_of_a_feature(seed, d, data):
         assert are_disjoint(*rescaled) == (factor > 1)
 
 
-@given(SEEDS, st.integers(2, 8), st.sampled_from([1e-200, 1e-10, 1e-3, 1.0, 1e6]))
-def test_ellipsoids_of_one_shape_meet_as_balls_do(seed, d, size):
-    rng = np.random.default_rng(seed)
-    first = random_ellipsoid(rng, d, 0.1)
-    direction = rng.normal(size=d)
-    direction /= np.linalg.norm(first.root @ direction)
-    second = first.expanded(size)
-    for factor in (1.0 - 1e-8, 1.0 + 1e-8):
-        other = moved(second, (1.0 + size) * factor * direction)
-        assert are_disjoint(first, other) == are_disjoint(other, first) == (factor > 1.0)
+def ellipse(*semi_axes, center=(0.0, 0.0)):
+    return Ellipsoid(np.array(center), np.diag(1.0 / np.array(semi_axes)))
 
 
-def test_two_needles_that_cross_meet_and_pass_each_other_when_shifted():
-    flat = Ellipsoid(np.zeros(2), np.diag([1.0, 1e6]))
-    upright = np.diag([1e6, 1.0])
-    assert not are_disjoint(flat, Ellipsoid(np.array([0.5, 0.5]), upright))
-    assert not are_disjoint(flat, Ellipsoid(np.array([0.0, 1.0]), upright))
-    assert are_disjoint(flat, Ellipsoid(np.array([0.5, 1.0 + 1e-5]), upright))
-    parallel = flat.expanded(0.5)
-    assert not are_disjoint(flat, moved(parallel, np.array([0.0, 1.4e-6])))
-    assert are_disjoint(flat, moved(parallel, np.array([0.0, 1.6e-6])))
+NEEDLE, DISC = ellipse(1.0, 1e-6), ellipse(1.0, 1.0, center=(1e9, 1e9))
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e-300, 1e-12])
-def test_ellipsoids_about_one_center_meet_however_thin(shift):
-    rng = np.random.default_rng(1)
-    for shortest in (1.0, 1e-6):
-        first = random_ellipsoid(rng, 4, shortest)
-        assert not are_disjoint(first, first)
-        assert not are_disjoint(first, random_ellipsoid(rng, 4, shortest, np.full(4, shift)).expanded(1e-3))
-
-
-@pytest.mark.parametrize("gap", [1e3, 1e150, 1e300])
-def test_ellipsoids_very_far_apart_are_disjoint(gap):
-    rng = np.random.default_rng(2)
-    assert are_disjoint(random_ellipsoid(rng, 3, 0.1), random_ellipsoid(rng, 3, 0.1, np.array([gap, 0.0, 0.0])))
-
-
-def test_a_gap_of_one_is_seen_at_an_offset_of_a_billion():
-    disc = Ellipsoid(np.full(2, 1e9), np.eye(2))
-    assert not are_disjoint(disc, moved(disc, 1e9 + np.array([1.5, 1.0])))
-    assert are_disjoint(disc, moved(disc, 1e9 + np.array([1.5, 1.5])))
+@pytest.mark.parametrize(
+    ("first", "second", "apart"),
+    [
+        (NEEDLE, ellipse(1e-6, 1.0, center=(0.5, 0.5)), False),
+        (NEEDLE, ellipse(1e-6, 1.0, center=(0.0, 1.0)), False),
+        (NEEDLE, ellipse(1e-6, 1.0, center=(0.5, 1.0 + 1e-5)), True),
+        (NEEDLE, ellipse(0.5, 0.5e-6, center=(0.0, 1.4e-6)), False),
+        (NEEDLE, ellipse(0.5, 0.5e-6, center=(0.0, 1.6e-6)), True),
+        (DISC, moved(DISC, DISC.center + [1.5, 1.0]), False),
+        (DISC, moved(DISC, DISC.center + [1.5, 1.5]), True),
+        *((NEEDLE, ellipse(0.1, 1.0, center=(gap, 0.0)), True) for gap in (1e3, 1e150, 1e300)),
+        *((NEEDLE, ellipse(1e-9, 1e-3, center=(shift, shift)), False) for shift in (0.0, 1e-300, 1e-12)),
+        (NEEDLE, NEEDLE, False),
+    ],
+)
+def test_pairs_whose_answer_is_known(first, second, apart):
+    assert are_disjoint(first, second) == are_disjoint(second, first) == apart
 
 
 @given(SEEDS, st.integers(1, 6))
@@ -167,14 +149,6 @@ def test_overlap_ratio_is_the_ratio_of_volumes(seed, d, factor):
     overlap = random_ellipsoid(rng, d, 1e-6)
     expected = math.exp(np.log(overlap.semi_axes).sum() - np.log(own.semi_axes).sum())
     assert overlap_ratio(overlap, own) == pytest.approx(expected, rel=1e-7)
-
-
-def test_overlap_ratio_does_not_see_affine_maps():
-    rng = np.random.default_rng(3)
-    overlap, own = random_ellipsoid(rng, 5, 0.1), random_ellipsoid(rng, 5, 0.1)
-    stretch = rng.normal(size=(5, 5)) * 10.0 ** np.arange(0, 15, 3)
-    images = (Ellipsoid(e.center, e.root @ stretch) for e in (overlap, own))
-    assert overlap_ratio(*images) == pytest.approx(overlap_ratio(overlap, own), rel=1e-9)
 
 
 @pytest.mark.parametrize("question", [are_disjoint, overlap_ratio])

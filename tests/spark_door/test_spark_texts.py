@@ -28,14 +28,9 @@ def assert_decides_alike(model, spark, rows):
     np.testing.assert_allclose(found["trust"], expected["trust"], rtol=0, atol=1e-12)
 
 
-def test_texts_and_intervals(fitted, spark):
-    rows, _ = texts_of_all_kinds(90, seed=1)
+def test_texts_intervals_gaps_and_cells_that_cannot_be_read(fitted, spark):
+    rows, _ = texts_of_all_kinds(90, seed=2)
     assert {own.name for own in fitted.preparation_.columns if own.written} == set(rows.columns) - {"city"}
-    assert_decides_alike(fitted, spark, rows)
-
-
-def test_gaps_and_cells_that_cannot_be_read(fitted, spark):
-    rows, _ = texts_of_all_kinds(60, seed=2)
     rows = rows.astype({"price": object, "rate": object, "day": object, "took": object})
     rows.loc[:9, "price"], rows.loc[10:19, "rate"] = None, "7"
     rows.loc[20:29, "day"], rows.loc[30:39, "took"] = "soon", "long"

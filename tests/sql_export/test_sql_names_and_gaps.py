@@ -12,7 +12,6 @@ from test_sql_parity import ask, assert_same
 
 import sepc.sql
 from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
-from sepc.sql.dialects import check_text, postgres_text, spark_text
 
 pd = package_or_skip("pandas")
 
@@ -62,22 +61,6 @@ def test_backslashes_mean_the_same_whatever_the_setting(postgres):
         postgres.connection.execute("RESET ALL")
 
 
-def test_texts_that_no_database_holds_are_refused():
-    with pytest.raises(ValueError, match="null character"):
-        check_text("a\0b")
-    with pytest.raises(ValueError, match="not valid Unicode"):
-        postgres_text("\ud800")
-    with pytest.raises(ValueError, match="null character"):
-        spark_text("'\0")
-
-
-def test_a_column_that_spark_would_replace_is_refused(iris):
-    X, y, _ = iris
-    model = SEPClassifier().fit(X.rename(columns={X.columns[0]: "${env:HOME}"}), y)
-    with pytest.raises(ValueError, match="beginning of a variable; rename the column"):
-        sepc.sql.export(model, "spark", "t")
-
-
 def test_a_schema(engine, iris):
     if engine.dialect == "sqlite":
         pytest.skip("a schema is another file there")
@@ -96,14 +79,15 @@ def test_another_prefix_decides_on_a_table_with_decisions(engine, iris):
     assert again["label"].tolist() == once["sepc_label"].tolist()
 
 
-@pytest.mark.parametrize("gap", [None, np.nan])
-def test_rows_with_gaps_are_missing_and_spoil_no_others(engine, iris, gap):
+@pytest.mark.quick_cases("postgres-*", "duck-None", "sqlite-nan", "sqlite-inf", "duck--inf")
+@pytest.mark.parametrize("gap", [None, np.nan, np.inf, -np.inf])
+def test_rows_with_gaps_or_infinity_are_refused_and_spoil_no_others(engine, iris, gap):
     X, y, model = iris
     spoilt = X.copy()
     spoilt.iloc[::7, 1] = gap
     whole, said = ask(engine, model, X), ask(engine, model, spoilt)
     bad = np.arange(len(X)) % 7 == 0
-    assert set(said["cause"][bad]) == {"MISSING"}
+    assert set(said["cause"][bad]) == {"MISSING" if pd.isna(gap) else "UNSEEN"}
     assert not said["accepted"][bad].astype(bool).any()
     assert said[["label", "trust", "region"]][bad].isna().all(axis=None)
     pd.testing.assert_frame_equal(said[~bad], whole[~bad], check_dtype=False)
@@ -148,18 +132,6 @@ def test_numbers_at_the_ends_of_a_double(engine, iris, standardize):
     np.testing.assert_allclose(said["trust"], decided.trust, atol=1e-9)
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_infinity_is_unseen(engine, iris, value):
-    X, y, model = iris
-    rows = X.copy()
-    rows.iloc[::2, 0] = value
-    said = ask(engine, model, rows)
-    assert set(said["cause"][::2]) == {"UNSEEN"}
-    assert not said["accepted"][::2].astype(bool).any()
-    assert said[["label", "trust", "region"]][::2].isna().all(axis=None)
-    assert said["label"][1::2].tolist() == model.predict(X[1::2]).tolist()
-
-
 def test_dates_that_are_infinite_are_unseen(postgres):
     table, y = patients(gaps=False)
     model = SEPClassifier().fit(table, y)
@@ -182,63 +154,78 @@ def test_dates_of_every_type(duck):
         assert duck.ask(sepc.sql.export(model, "duckdb", "dated"))["sepc_label"].tolist() == expected
 
 
-def test_days_of_odd_texts_are_gaps(sqlite):
-    texts = ["2021-03-01", "2021-03-01 12:00", "2021-03-01T12:00:00.000001", "2021-03-01 00:00:59.9999996", "no", ""]
-    odd = ["2021-03-01 12:00:00+02:00", None, 2459000.5]
-    sqlite.create("days", pd.DataFrame({"day": pd.Series([*texts, *odd], dtype=object)}))
-    sqlite.connection.execute("UPDATE days SET day = 2459000.5 WHERE day LIKE '245%'")
-    column = sepc.sql.dialects.DIALECTS["sqlite"].given_days("day")
-    found = sqlite.ask(f"SELECT {column} AS days FROM days")["days"]
-    start = 18687.0
-    second = 1.0 / 86400.0
-    np.testing.assert_allclose(found[:4], [start, start + 0.5, start + 0.5 + 1e-6 * second, start + 60 * second])
-    assert found[4:].isna().all()
+def test_days_as_text_count_to_the_microsecond_and_odd_ones_are_gaps(sqlite):
+    rng = np.random.default_rng(0)
+    seconds = rng.uniform(0.0, 120.0, 200).round(6)
+    since = pd.Series(pd.Timestamp("2021-03-01") + pd.to_timedelta(seconds, unit="s"))
+    rows = pd.DataFrame({"x": rng.normal(size=200), "since": since})
+    model = SEPClassifier(min_trust=0.0).fit(rows, seconds + rng.normal(0.0, 20.0, 200) > 60.0)
+    texts = since.astype(str)
+    texts[:100] = texts[:100].str.replace(" ", "T")
+    odd = ["no", "", "2021-03-01 12:00:00+02:00", None, "number"]
+    texts[:5] = odd
+    sqlite.create("days", rows.assign(since=texts.astype(object), row_number=range(200)))
+    sqlite.connection.execute("UPDATE days SET since = 2459000.5 WHERE since = 'number'")
+    said = sqlite.ask(sepc.sql.export(model, "sqlite", "days")).sort_values("row_number")
+    assert (said["sepc_cause"] == "MISSING").tolist() == 5 * [True] + 195 * [False]
+    decided = model.decide(rows[5:])
+    assert len(np.unique(decided.trust)) > 50
+    np.testing.assert_allclose(said["sepc_trust"][5:].astype(float), decided.trust, atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{"trust": "counts"}, {"published": True}])
-def test_other_trusts_are_refused(iris, options):
+@pytest.mark.slow_cases("Trusted*", "Stratified*", "Selective*")
+@pytest.mark.parametrize(
+    ("told", "model"),
+    [
+        ("SEPClassifier with trust='counts'", SEPClassifier(trust="counts")),
+        ("SEPClassifier with trust='published'", SEPClassifier(published=True)),
+        ("StratifiedClassifier", StratifiedClassifier(SEPClassifier(), by=[0], min_rows=20)),
+        ("TrustedClassifier", TrustedClassifier(LogisticRegression(max_iter=500), cv=2)),
+        ("Pipeline", make_pipeline(StandardScaler(), SEPClassifier())),
+        ("SelectiveClassifier around LogisticRegression", SelectiveClassifier(LogisticRegression(max_iter=500), 0.2)),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_models_that_cannot_be_exported(iris, told, model):
+    with pytest.raises(TypeError, match=f"^{told} cannot be exported"):
+        sepc.sql.export(model.fit(iris[0].round(), iris[1]), "duckdb", "t")
+
+
+@pytest.mark.parametrize(
+    ("names", "dialect", "message"),
+    [
+        (["SEPC_z0", "b", "c", "d"], "duckdb", "prefix"),
+        (["a", "A", "c", "d"], "duckdb", "'a' and 'A'"),
+        (["${env:HOME}", "b", "c", "d"], "spark", "variable"),
+        (["a\0", "b", "c", "d"], "sqlite", "null character"),
+        (["a\ud800", "b", "c", "d"], "postgres", "Unicode"),
+    ],
+)
+def test_columns_that_a_database_cannot_tell_or_hold(iris, names, dialect, message):
     X, y, _ = iris
-    with pytest.raises(TypeError, match="SEPClassifier with trust='.*' cannot be exported to SQL; fit with"):
-        sepc.sql.export(SEPClassifier(**options).fit(X, y), "duckdb", "t")
+    model = SEPClassifier(max_ellipsoids=2).fit(X.set_axis(pd.Index(names, dtype=object), axis=1), y)
+    with pytest.raises(ValueError, match=message):
+        sepc.sql.export(model, dialect, "t")
 
 
 @pytest.mark.slow
-def test_models_that_cannot_be_exported(iris):
-    X, y, model = iris
-    sites = X.assign(site=np.resize(["a", "b"], len(X)))
-    others = {
-        "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=["site"], min_rows=20).fit(sites, y),
-        "TrustedClassifier": TrustedClassifier(LogisticRegression(max_iter=500), cv=2).fit(X, y),
-        "Pipeline": make_pipeline(StandardScaler(), SEPClassifier()).fit(X, y),
-        "SelectiveClassifier around LogisticRegression": SelectiveClassifier(
-            LogisticRegression(max_iter=500), 0.2, random_state=0
-        ).fit(X, y),
-    }
-    for name, other in others.items():
-        with pytest.raises(TypeError, match=f"{name} cannot be exported to SQL"):
-            sepc.sql.export(other, "duckdb", "t")
+def test_more_columns_than_a_database_allows():
+    X = np.random.default_rng(0).standard_normal((15, 1100))
+    model = SEPClassifier().fit(X, X[:, 0] > 0.0)
+    for dialect, most in (("postgres", "1,664"), ("sqlite", "2,000")):
+        with pytest.raises(ValueError, match=most):
+            sepc.sql.export(model, dialect, "t")
 
 
 def test_wrong_arguments(iris):
-    X, y, model = iris
-    with pytest.raises(ValueError, match="There is no dialect 'oracle'; there are 'duckdb'"):
-        sepc.sql.export(model, "oracle", "t")
-    for table in ("", (), ("a", ""), 3 * [None]):
-        with pytest.raises(ValueError, match="table must be a name"):
-            sepc.sql.export(model, "duckdb", table)
-    for prefix in ("", "A_", "a b", "1", "x" * 40):
-        with pytest.raises(ValueError, match="it must be 1 to 31 of a-z"):
-            sepc.sql.export(model, "duckdb", "t", prefix=prefix)
-
-
-def test_columns_that_could_be_taken_for_others(iris):
-    X, y, _ = iris
-    clash = SEPClassifier().fit(X.set_axis(["SEPC_z0", "b", "c", "d"], axis=1), y)
-    with pytest.raises(ValueError, match="'SEPC_z0' begins with the prefix of new columns; give another prefix"):
-        sepc.sql.export(clash, "duckdb", "t")
-    folded = SEPClassifier().fit(X.set_axis(["a", "A", "c", "d"], axis=1), y)
-    with pytest.raises(ValueError, match="duckdb does not tell columns 'a' and 'A' apart"):
-        sepc.sql.export(folded, "duckdb", "t")
+    _, _, model = iris
+    assert sepc.sql.export(model, "postgres", "t") == sepc.sql.export(model, "postgres", "t")
+    wrong = [({"dialect": "oracle"}, "'oracle'")]
+    wrong += [({"table": table}, "table") for table in ("", (), ("a", ""), 3 * [None])]
+    wrong += [({"prefix": prefix}, "1 to 31") for prefix in ("", "A_", "a b", "1", "x" * 40)]
+    for given, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            sepc.sql.export(model, **({"dialect": "duckdb", "table": "t"} | given))
 
 
 def test_columns_that_differ_in_case_only(postgres, iris):
@@ -268,15 +255,6 @@ def test_a_view_is_an_error_in_sqlite_and_none_elsewhere(engine, iris):
     engine.connection.execute("DROP VIEW seen")
 
 
-@pytest.mark.slow
-def test_more_columns_than_a_database_allows():
-    X = np.random.default_rng(0).standard_normal((15, 1100))
-    model = SEPClassifier().fit(X, X[:, 0] > 0.0)
-    for dialect, most in (("postgres", "1,664"), ("sqlite", "2,000")):
-        with pytest.raises(ValueError, match=f"columns in a SELECT, where the database allows {most}"):
-            sepc.sql.export(model, dialect, "t")
-
-
 def test_nothing_is_computed_twice(sqlite, iris):
     X, y, model = iris
     sqlite.create("t", X)
@@ -286,17 +264,10 @@ def test_nothing_is_computed_twice(sqlite, iris):
     assert (plan == "SCAN sepc_table").sum() == 1
 
 
-def test_the_same_model_gives_the_same_text(iris):
-    _, _, model = iris
-    assert sepc.sql.export(model, "postgres", "t") == sepc.sql.export(model, "postgres", "t")
-
-
 def test_what_was_text_in_training_comes_as_numbers_and_the_statement_says_so(engine):
     texts, plain, y = orders_in_text(300)
     model = SEPClassifier().fit(texts.rename(columns={"amount": "amount */ x"}), y)
     plain = plain.rename(columns={"amount": "amount */ x"})
     said = ask(engine, model, plain)
     np.testing.assert_allclose(said["trust"].astype(float), model.decide(plain).trust, atol=1e-9, rtol=0.0)
-    statement = sepc.sql.export(model, "duckdb", "t")
-    assert statement.startswith("/* In training these columns were text; here they hold the numbers or dates it stands")
-    assert "'amount * / x' (numbers (€))" in statement
+    assert "'amount * / x' (numbers (€))" in sepc.sql.export(model, "duckdb", "t").partition("WITH ")[0]

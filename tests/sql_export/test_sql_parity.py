@@ -1,19 +1,17 @@
 """What a database says of a row is what the model in Python says."""
 
 import time
-import warnings
 
-import cases
 import numpy as np
 import pytest
+from export_cases import MADE, PROMISES, SIGNED, made, of_kind, rows_around, with_labels, with_promise
 from mixed_tables import complete, patients
 from optional import package_or_skip
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_moons
-from sklearn.frozen import FrozenEstimator
+from sklearn.datasets import load_breast_cancer, load_iris
+from zoo import fitted_once
 
 import sepc.sql
-from sepc import Cause, SelectiveClassifier, SEPClassifier
-from sepc.errors import FlatSetWarning, NotConvergedWarning
+from sepc import Edit, SEPClassifier
 
 pd = package_or_skip("pandas")
 
@@ -49,109 +47,82 @@ def assert_same(engine, model, rows, **options):
     return decided
 
 
-def rows_around(X, n, farthest=1e9):
-    """Training rows as they are, moved a little, moved a lot, and far away."""
-    rng = np.random.default_rng(0)
-    steps = rng.choice([0.0, 0.01, 0.1, 0.5, 3.0, 100.0, farthest], size=(n, 1))
-    return X[rng.integers(len(X), size=n)] + steps * rng.standard_normal((n, X.shape[1])) * (X.std(axis=0) + 1e-3)
+def assert_same_terms(engine, model, rows):
+    frame = as_frame(rows).assign(row_number=np.arange(len(rows)))
+    engine.create("t", frame)
+    said = engine.ask(sepc.sql.export(model, engine.dialect, "t", terms=True)).sort_values("row_number")
+    terms, names = model.decide(rows).terms(), [f"sepc_term_{j}" for j in range(len(model.model_.feature_names))]
+    assert said["sepc_runner_up"].tolist() == terms.runner_up.tolist()
+    np.testing.assert_allclose(said[names].astype(float), terms.features, atol=1e-9, rtol=0.0)
+    place = terms.ellipsoids.sum(axis=1) + terms.isolated
+    np.testing.assert_allclose(said["sepc_term_place"].astype(float), place, atol=1e-9, rtol=0.0)
+    np.testing.assert_allclose(said["sepc_term_average"].astype(float), terms.offset, atol=1e-12, rtol=0.0)
 
 
-def test_every_cause_and_several_classes(engine):
-    X, y = load_wine(return_X_y=True)
-    model = SEPClassifier(min_trust=0.8).fit(X[:, :4], y)
-    decided = assert_same(engine, model, rows_around(X[:, :4], 400))
-    assert set(decided.cause) == {Cause.ACCEPTED, Cause.OVERLAP, Cause.UNSEEN, Cause.THIN}
-
-
-@pytest.mark.quick_cases("postgres-*", "duck-rank_deficient-*", "sqlite-integer_grid-*")
+@pytest.mark.quick_cases("postgres-*", "duck-rank_deficient", "sqlite-integer_grid")
 @pytest.mark.parametrize(
-    ("kind", "standardize"),
-    [("near_degenerate", False), ("rank_deficient", True), ("integer_grid", True), ("far_scales", False)],
+    "kind", ["near_degenerate, as it is", "rank_deficient", "integer_grid", "far_scales, as it is"]
 )
-def test_rows_of_awkward_kinds(engine, kind, standardize):
-    rng = np.random.default_rng(1)
-    X, y = cases.KINDS[kind](rng, 150, 3), np.arange(150) % 2
-    X[y == 1] += 0.8 * X.std(axis=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FlatSetWarning)
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        model = SEPClassifier(standardize=standardize).fit(X, y)
-    assert_same(engine, model, rows_around(X, 300))
+def test_rows_of_awkward_kinds(engine, kind):
+    model, rows = of_kind(kind)
+    assert_same(engine, model, rows[:300])
 
 
-@pytest.mark.slow
-def test_more_ellipsoids_than_a_number_has_bits_and_sets_never_seen(engine):
-    X, y = make_moons(500, noise=0.35, random_state=0)
-    model = SEPClassifier(0, max_ellipsoids=500).fit(X, y)
-    assert model.model_.n_ellipsoids > 52
-    decided = assert_same(engine, model, rows_around(X, 600))
-    assert np.sum(decided.region == -1) > 0
+@pytest.mark.slow_cases("*-sets never seen", "*-many classes", "duck-on knots", "postgres-on knots", "*-many features")
+@pytest.mark.parametrize("name", MADE)
+def test_models_of_every_awkward_kind(engine, name):
+    model, rows = made(name)
+    assert_same(engine, model, rows[:: max(1, len(rows) // 400)])
 
 
-@pytest.mark.quick_cases("sqlite")
-@pytest.mark.slow_cases("duck")
-def test_many_classes_and_isolated_rows_beside_ellipsoids(engine):
-    X, y = load_digits(return_X_y=True)
-    X = X[:, 18:50:4]
-    model = SEPClassifier(min_trust=0.9).fit(X[:600], y[:600])
-    assert min(len(model.model_.isolated), model.model_.n_ellipsoids) > 0
-    assert_same(engine, model, rows_around(X, 400))
+@pytest.mark.quick_cases("postgres-all rows", "duck-each label", "sqlite-a label", "sqlite-none", "duck-one unknown")
+@pytest.mark.parametrize("kind", [*PROMISES, "one unknown"])
+def test_promises(engine, kind):
+    model, rows = with_promise(kind)
+    assert_same(engine, model, rows[:400])
 
 
-def test_isolated_rows_only(engine):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((8, 5)), np.arange(8) % 2
-    model = SEPClassifier().fit(X, y)
-    assert model.model_.n_ellipsoids == 0
-    assert_same(engine, model, np.vstack([X, rows_around(X, 200)]))
-
-
-def test_isolated_rows_that_are_the_same(engine):
-    X = np.repeat(np.random.default_rng(0).standard_normal((15, 8)), 3, axis=0)
-    model = SEPClassifier().fit(X, np.arange(len(X)) % 2)
-    assert_same(engine, model, np.vstack([X, rows_around(X, 200, 1e4)]))
-
-
-@pytest.mark.parametrize("d", [1, 2])
-def test_one_class(engine, d):
-    X = np.random.default_rng(0).standard_normal((60, d))
-    assert_same(engine, SEPClassifier().fit(X, np.zeros(60, dtype=int)), rows_around(X, 200))
-
-
-@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_labels_as_likely_as_others(engine, n_classes):
-    X = np.tile(np.random.default_rng(0).standard_normal((60, 2)), (n_classes, 1))
-    model = SEPClassifier().fit(X, np.repeat(np.arange(n_classes), 60))
-    decided = assert_same(engine, model, np.vstack([X, rows_around(X, 200)]))
-    assert (decided.label == 0).all()
-
-
-@pytest.mark.quick_cases("sqlite")
-def test_rows_on_knots_and_one_step_beside_them(engine):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(1e3, 1.0, 200), rng.integers(0, 2, 200), rng.exponential(1e-6, 200)])
-    model = SEPClassifier().fit(X, X[:, 0] + X[:, 1] > 1e3 + rng.standard_normal(200))
-    assert model.model_.weights.n_knots[[0, 2]].min() > 0
-    assert_same(engine, model, np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)]))
+@fitted_once
+def of_table(gaps=True):
+    return SEPClassifier(min_trust=0.8).fit(*patients(gaps=gaps))
 
 
 @pytest.mark.quick_cases("postgres-*", "duck-False", "sqlite-True")
 @pytest.mark.parametrize("gaps", [True, False])
 def test_tables_with_categories_and_dates(engine, gaps):
-    table, y = patients(gaps=gaps)
-    model = SEPClassifier(min_trust=0.8).fit(table, y)
-    assert_same(engine, model, complete(table))
-    fresh = complete(patients(seed=1)[0])
+    model, fresh = of_table(gaps), complete(patients(seed=1)[0])
     assert fresh[["ward", "stage"]].isna().any(axis=None)
     assert_same(engine, model, fresh)
-
-
-@pytest.mark.quick_cases("postgres")
-def test_categories_not_seen_in_training_add_nothing(engine):
-    model, fresh = SEPClassifier(min_trust=0.8).fit(*patients()), complete(patients(seed=1)[0])
     odd = {"ward": np.resize(["south", "<missing>", "EAST"], len(fresh)), "stage": np.resize([2.5, -1.0], len(fresh))}
     assert_same(engine, model, fresh.assign(**odd))
+
+
+CURVES = (
+    Edit.flatten("age", 50, 70),
+    Edit.clip("dose", most=0.2),
+    Edit.shift("since", "2022-01-01", by=0.5),
+    Edit.set_level("ward", "north", 0.4),
+    Edit.drop_ellipsoid(0),
+)
+DROPPED = tuple(Edit.drop_feature(name) for name in ("age", "ward", "since"))
+
+
+@pytest.mark.quick_cases("postgres-*", "duck-curves", "sqlite-dropped")
+@pytest.mark.parametrize("edits", [(), CURVES, DROPPED], ids=["none", "curves", "dropped"])
+def test_edited_tables_and_their_terms(engine, edits):
+    model = of_table().edited(*edits, **SIGNED) if edits else of_table()
+    table = complete(patients(seed=1)[0]).iloc[:100].reset_index(drop=True)
+    assert_same(engine, model, table)
+    assert_same_terms(engine, model, table)
+    if edits is DROPPED:
+        assert_same(engine, model, table.assign(age=np.nan, since=pd.NaT, ward=None))
+
+
+@pytest.mark.quick_cases("postgres-3", "duck-1", "sqlite-2")
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_terms_of_numbers(engine, n_classes):
+    X, y = load_iris(return_X_y=True)
+    assert_same_terms(engine, SEPClassifier().fit(X[y < n_classes], y[y < n_classes]), rows_around(X, 100))
 
 
 @pytest.mark.slow
@@ -170,44 +141,13 @@ def test_categories_are_told_apart_by_case_whatever_the_column_says(name, reques
     np.testing.assert_allclose(said["sepc_trust"], model.decide(table).trust, atol=1e-9)
 
 
-@pytest.mark.quick_cases("postgres-0.2", "duck-max_risk1", "sqlite-max_risk2", "sqlite-1e-06")
-@pytest.mark.parametrize("max_risk", [0.2, {0: 0.3, 1: 0.2}, {1: 0.2}, 1e-6])
-def test_promises(engine, max_risk):
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    model = SelectiveClassifier(SEPClassifier(), max_risk, random_state=0).fit(X, y)
-    decided = assert_same(engine, model, rows_around(X, 400))
-    assert decided.accepted.any() == (max_risk != 1e-6)
-
-
-def test_a_promise_about_labels_that_a_frozen_classifier_does_not_know(duck):
-    X, y = make_moons(800, noise=0.3, random_state=0)
-    frozen = FrozenEstimator(SEPClassifier().fit(X[:400], 2 * y[:400]))
-    model = SelectiveClassifier(frozen, 0.3).fit(X[400:], np.where(np.arange(400) % 40, 2 * y[400:], 1))
-    assert_same(duck, model, rows_around(X, 200))
-
-
-@pytest.mark.quick_cases("postgres-*", "duck-*no*", "sqlite-*1.0*")
-@pytest.mark.parametrize("names", [["no", "perhaps", "yes ü"], [-5, 0, 2**40], [1.0, 2.0, 3.0]], ids=str)
+@pytest.mark.quick_cases("postgres-*", "duck-*no*", "duck-*True*", "sqlite-*1.0*", "sqlite-*True*")
+@pytest.mark.parametrize("names", [("no", "perhaps", "yes ü"), (-5, 0, 2**40), (1.0, 2.0, 3.0), (False, True)], ids=str)
 def test_labels_keep_their_type(engine, names):
-    X, y = load_iris(return_X_y=True)
-    model = SEPClassifier().fit(X, np.array(names)[y])
+    model, X = with_labels(*names)
     said = ask(engine, model, X)["label"].tolist()
     assert said == model.predict(X).tolist()
-    assert type(said[0]) is type(names[0])
-
-
-def test_labels_that_are_booleans(engine):
-    X, y = load_iris(return_X_y=True)
-    model = SEPClassifier().fit(X, y == 1)
-    said = ask(engine, model, X)["label"]
-    assert said.dtype == (np.int64 if engine.dialect == "sqlite" else bool)
-    np.testing.assert_array_equal(said.astype(bool), model.predict(X))
-
-
-def test_classes_of_another_weight(duck):
-    X, y = load_breast_cancer(return_X_y=True)
-    model = SEPClassifier(class_weight="balanced").fit(X[:, :4], y)
-    assert_same(duck, model, X[:, :4])
+    assert type(said[0]) is (int if engine.dialect == "sqlite" and names[1] is True else type(names[0]))
 
 
 @pytest.mark.quick_cases("postgres")
@@ -231,3 +171,16 @@ def test_a_query_around_the_statement_is_quick_too(engine):
     assert time.perf_counter() - started < 30.0
     expected = model.decide(X[1::2]).to_frame()["cause"].value_counts()
     assert dict(zip(counted["cause"], counted["n"].astype(int), strict=True)) == expected.to_dict()
+
+
+def test_no_name_author_or_reason_ends_a_comment():
+    odd = {"author": "x\n; DROP TABLE t; --", "reason": "a\r\nb */ DELETE FROM t; /*\u2028c", "date": "2026-05-04"}
+    edited = of_table().edited(Edit.drop_ellipsoid(0), **odd)
+    for dialect in ("duckdb", "postgres", "sqlite", "spark"):
+        (comment,) = sepc.sql.export(edited, dialect, "t").partition("WITH ")[0].splitlines()
+        assert comment.startswith("--")
+    X, y = load_iris(return_X_y=True)
+    table = pd.DataFrame(X, columns=["a", "b\n; DROP TABLE t; --", "c", "d"])
+    statement = sepc.sql.export(SEPClassifier().fit(table, y), "duckdb", "t", terms=True)
+    assert "-- sepc_term_0: a\n" in statement
+    assert "\n; DROP" not in statement.partition("WITH ")[0]

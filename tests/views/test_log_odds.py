@@ -135,10 +135,10 @@ def test_one_of_many_classes_is_against_the_average_of_the_others(iris):
 
 def test_what_has_no_weights_is_refused(iris):
     X, classifier = iris
-    with pytest.raises(ValueError, match="There is no class 'rosa'; the classes are 'setosa', 'versicolor'"):
+    with pytest.raises(ValueError, match="'rosa'"):
         contrast_of(classifier.model_, "rosa")
     counted = SEPClassifier(trust="counts").fit(X, np.arange(150) % 2)
-    with pytest.raises(ValueError, match="trust='counts' has no weights"):
+    with pytest.raises(ValueError, match="weights"):
         curves_of(counted.model_, contrast_of(counted.model_), X)
 
 

@@ -1,12 +1,22 @@
-"""Planes to draw in: shadows are exact, and units do not matter."""
+"""Planes to draw in: shadows are exact, units do not matter, and labels are apart, by brute force."""
+
+from itertools import combinations
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import SEPClassifier
-from sepc.geometry import Ellipsoid
-from sepc.views.planes import feature_plane, half_widths, most_separating_features, outline, principal_plane
+from sepc.shapes.ellipsoid import Ellipsoid
+from sepc.views.planes import (
+    feature_plane,
+    half_widths,
+    most_separating_features,
+    most_separating_pair,
+    outline,
+    principal_plane,
+    separating_plane,
+)
 
 
 @pytest.fixture(scope="module")
@@ -19,27 +29,23 @@ def test_a_feature_plane_shows_features_as_they_are():
     plane = feature_plane(["a", "b", "c"], ("c", 0))
     assert plane.names == ("c", "a")
     np.testing.assert_array_equal(plane.place([[1, 2, 3], [4, 5, 6]]), [[3, 1], [6, 4]])
+    assert feature_plane(["a", "a", "b"], (1, 2)).names == ("a", "b")
 
 
 @pytest.mark.parametrize(
     ("features", "told"),
     [
-        (("a", "a"), "'a' twice"),
-        (("a", "textur"), "did you mean one of 'texture'"),
-        (("a", 3), "positions range from 0 to 2"),
-        (("a",), "a pair"),
-        ("ab", "a pair"),
+        (("a", "a"), "twice"),
+        (("a", "textur"), "'texture'"),
+        (("a", 5), "0 to 4"),
+        (("a",), "pair"),
+        ("ab", "pair"),
+        (("a", "same"), "2 features"),
     ],
 )
 def test_features_that_cannot_be_drawn(features, told):
     with pytest.raises(ValueError, match=told):
-        feature_plane(["a", "b", "texture"], features)
-
-
-def test_a_name_that_two_features_share_must_be_a_position():
-    with pytest.raises(ValueError, match="2 features are called 'a'"):
-        feature_plane(["a", "a", "b"], ("a", "b"))
-    assert feature_plane(["a", "a", "b"], (1, 2)).names == ("a", "b")
+        feature_plane(["a", "b", "texture", "same", "same"], features)
 
 
 def test_a_shadow_touches_just_what_the_ellipsoid_reaches(iris):
@@ -81,24 +87,19 @@ def test_principal_axes_follow_a_change_of_units(iris):
     )
 
 
-def test_a_model_that_is_not_standardised_is_drawn_in_standard_units_too():
+def test_planes_of_odd_models():
+    """Not standardised, with isolated rows alone, or of a single feature."""
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:, [1, 3, 4]]
     plane = principal_plane(SEPClassifier(standardize=False).fit(X, y).model_)
     assert 0.2 < np.abs(plane.place(X)).mean() < 5
-
-
-def test_one_feature_is_refused():
-    with pytest.raises(ValueError, match="the model has only 'x0'"):
-        principal_plane(SEPClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).model_)
-
-
-def test_isolated_rows_alone_make_a_plane():
     X = np.arange(12.0).reshape(4, 3) ** 2
     X[0, 0] = 5.0
     model = SEPClassifier().fit(X, [0, 1, 0, 1]).model_
     assert model.n_ellipsoids == 0
     assert np.isfinite(principal_plane(model).place(X)).all()
+    with pytest.raises(ValueError, match="'x0'"):
+        principal_plane(SEPClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).model_)
 
 
 def test_outlines_are_closed_and_on_the_boundary():
@@ -114,3 +115,42 @@ def test_features_in_which_ellipsoids_are_apart_come_first():
     other = Ellipsoid(np.array([0.5, 100.0, 3.0]), np.diag([1.0, 1e-3, 1.0]))
     np.testing.assert_array_equal(most_separating_features([one, other]), [2, 0, 1])
     np.testing.assert_allclose(half_widths(one), [1, 1e3, 1])
+
+
+def separation(rows, labels):
+    """The trace of the scatter between labels, in units of the one within."""
+    centered = rows - rows.mean(axis=0)
+    between = within = np.zeros((2, 2))
+    for label in np.unique(labels):
+        own = centered[labels == label]
+        between = between + len(own) * np.outer(own.mean(axis=0), own.mean(axis=0))
+        within = within + (own - own.mean(axis=0)).T @ (own - own.mean(axis=0))
+    return np.trace(np.linalg.solve(within, between))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_pair_of_features_separates_better(seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, 200)
+    rows = random.normal(size=(200, 6)) @ random.normal(size=(6, 6)) + np.outer(labels, random.normal(size=6))
+    best = max(combinations(range(6), 2), key=lambda pair: separation(rows[:, pair], labels))
+    assert set(most_separating_pair(rows, labels)) == set(best)
+
+
+def test_constant_and_equal_features_are_harmless():
+    rows = np.column_stack([np.arange(20.0), np.arange(20.0), np.ones(20), np.arange(20.0) % 3])
+    first, second = most_separating_pair(rows, np.arange(20) > 9)
+    assert first in (0, 1)
+    assert second != first
+
+
+def test_the_plane_of_many_labels_separates_better_than_two_features():
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 4, 400)
+    centers = random.normal(size=(4, 5)) * 3
+    rows = centers[labels] + random.normal(size=(400, 5)) @ random.normal(size=(5, 5))
+    model = SEPClassifier().fit(rows, labels).model_
+    plane = separating_plane(model, rows, labels)
+    best = max(separation(rows[:, pair], labels) for pair in combinations(range(5), 2))
+    assert separation(plane.place(rows), labels) >= best
+    assert separating_plane(model, rows, labels > 1) is None

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sepc import SelectiveClassifier, SEPClassifier, report
-from sepc.views.recall import missed, recalls, warnings_of
+from sepc.views.recall import missed, recalls
 
 CLASSES = np.array(["common", "rare"])
 
@@ -20,16 +20,8 @@ def outcome(n_common, n_rare, n_found, n_accepted_found, n_accepted_missed):
     return recalls(label, np.concatenate([np.ones(n_common, dtype=bool), accepted]), truth, CLASSES)
 
 
-def test_counts_rows_of_each_class():
-    common, rare = outcome(990, 10, 4, 3, 2)
-    assert (common.n_rows, common.n_found, common.n_accepted, common.is_rare) == (990, 990, 990, False)
-    assert (rare.n_rows, rare.n_found, rare.n_accepted, rare.n_found_accepted) == (10, 4, 5, 3)
-    assert rare.is_rare
-    assert rare.share == 0.4
-
-
 @pytest.mark.parametrize(
-    ("counts", "is_warned"),
+    ("counts", "is_missed"),
     [
         ((990, 10, 1, 1, 9), True),
         ((990, 10, 0, 0, 1), True),
@@ -40,22 +32,27 @@ def test_counts_rows_of_each_class():
     ],
     ids=["missed", "none found", "half", "none accepted", "few, not rare", "not rare"],
 )
-def test_warns_if_the_accepted_rows_miss_most_of_a_rare_class(counts, is_warned):
-    assert len(warnings_of(missed(outcome(*counts)))) == is_warned
+def test_tells_whether_accepted_rows_miss_most_of_a_rare_class(counts, is_missed):
+    n_common, n_rare, n_found, n_accepted_found, n_accepted_missed = counts
+    found = outcome(*counts)
+    common, rare = found
+    assert (common.n_rows, common.n_found, common.n_accepted, common.is_rare) == (*[n_common] * 3, False)
+    assert (rare.n_rows, rare.n_found, rare.n_found_accepted) == (n_rare, n_found, n_accepted_found)
+    assert (rare.n_accepted, rare.is_rare) == (n_accepted_found + n_accepted_missed, n_common == 990)
+    assert rare.share == n_found / n_rare
+    assert bool(missed(found)) is is_missed
 
 
 def test_a_report_warns_of_the_rare_class_unless_it_has_weight():
     rng = np.random.default_rng(0)
-    rows = np.concatenate([rng.normal(size=(5_000, 2)), rng.normal(size=(50, 2)) + 1.5])
-    labels = np.repeat(CLASSES, [5_000, 50])
-    others, truth = rng.normal(size=(2_000, 2)), np.repeat(CLASSES, [1_960, 40])
+    rows = np.concatenate([rng.normal(size=(1_500, 2)), rng.normal(size=(15, 2)) + 1.5])
+    labels = np.repeat(CLASSES, [1_500, 15])
+    others, truth = rng.normal(size=(1_000, 2)), np.repeat(CLASSES, [980, 20])
     others[truth == "rare"] += 1.5
     for class_weight, is_warned in ((None, True), ("balanced", False)):
         made = report(SEPClassifier(class_weight=class_weight).fit(rows, labels), others, truth)
-        words = "is missed: of its"
-        assert (words in str(made).replace("\n", " ")) == is_warned
-        assert (words in made.to_html()) == is_warned
-        assert "Every label" in str(made)
+        assert ("is missed" in str(made).replace("\n", " ")) == is_warned
+        assert ("is missed" in made.to_html()) == is_warned
 
 
 def test_a_report_on_a_promise_says_which_class_accepted_labels_miss():
@@ -69,7 +66,7 @@ def test_a_report_on_a_promise_says_which_class_accepted_labels_miss():
     n_wrong = (decisions.label[missed_rows] == "paid").sum()
     assert 2 * n_wrong > missed_rows.sum() > 20
     first = made.figures.actions[0]
-    assert first.do.startswith("Do not rely on accepted labels to find 'default'")
+    assert "'default'" in first.do
     assert f"{n_wrong} of {missed_rows.sum()} of 'default'" in first.why
-    assert made.figures.promise[0].startswith("Wrong among accepted calibration rows, by true label")
-    assert f"of its {missed_rows.sum()} accepted rows, {n_wrong} got another label" in " ".join(made.figures.warnings)
+    assert "by true label" in made.figures.promise[0]
+    assert f"{missed_rows.sum()} accepted rows, {n_wrong} got" in " ".join(made.figures.warnings)
