@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz golden golden-accept setup changelog hooks lint lint-workflows types test test-all coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
+.PHONY: fuzz mutate golden golden-accept setup changelog hooks lint lint-workflows types test test-all engines rivals browser coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -33,11 +33,24 @@ types:  ## strictly in src, or in TYPED; in benchmarks and tests, also the bodie
 	$(PY) -m mypy $(TYPED)
 	$(PY) -m mypy --config-file tests/mypy.ini
 
-test:  ## what a change breaks first, in minutes
-	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or cluster or docs or bench)"
+# What tests need besides a processor: real engines, the code of the pages, benchmarks with rivals beside.
+KINDS = cluster docs bench
+test:  ## what a change breaks first, in minutes; WITH="cluster docs bench", or some of them, runs these as well
+	$(PYTEST) -n $(N) --dist worksteal -m "not (slow$(foreach kind,$(filter-out $(WITH),$(KINDS)), or $(kind)))"
 
-test-all:  ## the same with clusters and the code of the pages; with WITH=bench, every benchmark at its smallest size
-	$(PYTEST) -n $(N) --dist worksteal -m "not slow $(if $(WITH),,and not bench)"
+test-all:  ## the same with real engines and the code of the pages
+	$(MAKE) test WITH="cluster docs"
+
+engines:  ## clusters of Dask, Spark, PostgreSQL and servers of MLflow alone
+	$(PYTEST) -n $(N) --dist worksteal -m "cluster and not slow"
+
+rivals:  ## every benchmark at its smallest size, most of them beside other libraries
+	$(PYTEST) -n $(N) --dist worksteal -m "bench and not slow"
+
+browser:  ## the pages of the desk in a real Chromium, which clicks
+	$(MAKE) desk-tools WITH=chromium
+	$(MAKE) desk-setup WITH=browser
+	cd desk && $(abspath $(PY)) -m pytest tests/test_browser.py tests/test_owner_browser.py
 
 golden:  ## what scenarios answer on the code of the commit BASE and here, with all digits
 	OMP_NUM_THREADS=1 $(PY) tests/golden/record.py --base $(or $(BASE),HEAD)
@@ -45,14 +58,17 @@ golden:  ## what scenarios answer on the code of the commit BASE and here, with 
 golden-accept:  ## store what they answer now, for the tests of all later commits
 	OMP_NUM_THREADS=1 $(PY) tests/golden/record.py --accept
 
+mutate:  ## change the source in 60 places, one at a time, and count what the tests notice; hours; COMMIT=another commit
+	$(PY) tools/mutate.py $(if $(COMMIT),--commit $(COMMIT))
+
 coverage:  ## lines and branches that the tests run; half an hour on two cores
 	$(PYTEST) -n $(N) --dist worksteal -m "not (slow or docs or bench)" --cov --cov-report=json:coverage.json
 	$(PY) tools/summarise_coverage.py coverage.json
 	$(PY) tools/draw_badges.py
 	$(PY) -m sepc_benchmarks.write_tables
 
-test-slow:  ## what runs weekly: long tests, notebooks, every benchmark at its smallest size, and more drawn examples
-	$(PYTEST) -n $(N) --dist worksteal -m "slow or bench or hypothesis" --hypothesis-profile weekly
+test-slow:  ## what runs weekly: long tests, notebooks, and more drawn examples
+	$(PYTEST) -n $(N) --dist worksteal -m "slow or hypothesis" --hypothesis-profile weekly
 
 wheel:  ## the source archive and the wheel made from it, in dist/
 	$(PY) -m build --no-isolation --outdir dist
