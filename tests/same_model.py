@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.estimators.sep.given_tables import prepare
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.class_split import BlockLabels, points_by_class
+from sepc.points.reductions import BlockLabels, points_by_class
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
 

@@ -30,9 +30,7 @@ from zoo import fitted_once
 
 import sepc
 from sepc import Cause, Decision, Decisions, RepairedClassifier, model_card, report
-from sepc.decisions.decisions import refuse
-from sepc.decisions.deferred import Deferred
-from sepc.decisions.row_wise import given_fields, replace_columns
+from sepc.decisions.decisions import Deferred, given_fields, refuse, replace_columns
 from sepc.wording import percent
 
 da, dd = package_or_skip("dask.array"), package_or_skip("dask.dataframe")

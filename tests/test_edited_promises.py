@@ -17,7 +17,7 @@ import sepc.onnx
 import sepc.sql
 from sepc import Edit, SelectiveClassifier, SEPClassifier
 from sepc.cli.entry import main
-from sepc.estimators.selective.lost_promise import LOST
+from sepc.estimators.selective.promise import LOST
 from sepc.model_files import from_bytes, to_bytes
 
 SIGNED = {"author": "A. Wu", "reason": "too few patients", "date": "2026-05-04"}

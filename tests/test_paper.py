@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from sepc import SEPClassifier, datasets, enclose
 from sepc.partition.sequence import Stop
-from sepc.shapes.overlap import are_disjoint, overlap_ratio
+from sepc.shapes.ellipsoid import are_disjoint, overlap_ratio
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
 READINGS = pytest.mark.parametrize("as_published", [False, True], ids=["default", "published"])

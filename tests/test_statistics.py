@@ -10,9 +10,21 @@ from scipy.stats import beta, binom, binomtest
 
 from sepc.statistics import betting
 from sepc.statistics.betting import best_draws, growth, log_factors, mean_p_value, nearest_null
-from sepc.statistics.binomial import beta_interval, lower_bound, p_value, rate_interval, rows_needed, upper_bound
-from sepc.statistics.fixed_sequence import fixed_grid, n_before_failure, quantile_grid, rows_to_start, sums_at
-from sepc.statistics.splits import random_parts, stratified_folds
+from sepc.statistics.rates import (
+    beta_interval,
+    fixed_grid,
+    lower_bound,
+    n_before_failure,
+    p_value,
+    quantile_grid,
+    random_parts,
+    rate_interval,
+    rows_needed,
+    rows_to_start,
+    stratified_folds,
+    sums_at,
+    upper_bound,
+)
 
 
 def test_p_values_and_bounds_are_exact():

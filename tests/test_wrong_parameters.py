@@ -12,8 +12,8 @@ from zoo import fitted_once
 import sepc
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
+from sepc.lifecycle.sites import certify, count_site
 from sepc.metrics import coverage_at_risk, ece, risk_at_coverage
-from sepc.sites import certify, count_site
 
 pd = package_or_skip("pandas")
 

@@ -33,8 +33,8 @@ from try_wheel import run, timed
 
 from sepc import SEPClassifier
 from sepc.lifecycle import ReviewQueue
+from sepc.lifecycle.reviewing.batch import Review
 from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, to_label_studio
-from sepc.lifecycle.reviewing.review_batch import Review
 
 SECONDS_TO_START, SECONDS_TO_STOP, SECONDS_TO_ANSWER = 300, 20, 60
 # Positions in a review, all among the rows to certify.

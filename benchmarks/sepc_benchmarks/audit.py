@@ -29,7 +29,7 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.lifecycle import audit
-from sepc.lifecycle.auditing.region_tests import check_regions, tail
+from sepc.lifecycle.audit import check_regions, tail
 from sepc_benchmarks.audit_rivals import by_cleanlab, by_halves, by_tree
 from sepc_benchmarks.measure import arguments, save, show
 

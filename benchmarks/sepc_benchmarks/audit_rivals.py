@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import false_discovery_control
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc.lifecycle.auditing.cluster_scan import scan
-from sepc.lifecycle.auditing.region_tests import tail
+from sepc.lifecycle.audit import tail
+from sepc.lifecycle.disjuncts import scan
 
 FEWEST_OF_A_LEAF = 10
 

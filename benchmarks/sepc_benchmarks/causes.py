@@ -26,7 +26,7 @@ from sepc.errors import FlatSetWarning
 from sepc_benchmarks.measure import arguments, save, show
 
 DIMENSIONS = (2, 3, 4, 5, 6)
-# The constants of model/causes.py were settled on smaller seeds.
+# The constants of model/rules.py were settled on smaller seeds.
 FIRST_SEED = 100
 PARTS = {Cause.ACCEPTED: "ordinary", Cause.OVERLAP: "mixed", Cause.UNSEEN: "far away", Cause.THIN: "thin corner"}
 CAUSES = (Cause.OVERLAP, Cause.UNSEEN, Cause.THIN)

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.decisions.kinds import Rule
-from sepc.model.locate import locate
+from sepc.model.membership import locate
 from sepc_benchmarks.measure import arguments, medians, save, show
 
 Rows = NDArray[np.float64]

@@ -30,10 +30,9 @@ from scipy.stats import beta
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.lifecycle import Monitor
-from sepc.lifecycle.auditing.overall_test import check_all_rows
-from sepc.lifecycle.column_changes.column_rows import column_rows
-from sepc.lifecycle.column_changes.comparing import column_changes
-from sepc.lifecycle.column_changes.distances import kolmogorov
+from sepc.lifecycle.audit import check_all_rows
+from sepc.lifecycle.monitoring.columns import column_rows, kolmogorov
+from sepc.lifecycle.monitoring.comparing import column_changes
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = ("adult", "electricity", "wine_quality_white", "magic_gamma_telescope", "page_blocks")

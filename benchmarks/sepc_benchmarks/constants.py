@@ -18,7 +18,7 @@ from sepc import SEPClassifier
 from sepc.decisions.kinds import Rule
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.metrics import aurc
-from sepc.model.trust import most_likely
+from sepc.model.count_rules import most_likely
 from sepc_benchmarks import accuracy
 from sepc_benchmarks.measure import arguments, save, show
 

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc.kernels.enclose import Enclosure, enclose_points
 from sepc.points.in_memory import ArrayPoints, BlockPoints
-from sepc.points.pass_log import CountedPoints
+from sepc.points.protocol import CountedPoints
 from sepc_benchmarks.measure import arguments, bare_pass, medians, save, show, solution
 
 Rows = NDArray[np.float64]

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.model.certain import sections_of
+from sepc.model.gaps import sections_of
 from sepc_benchmarks.holes import SETS, Rows, at_random, folds, rows_of
 from sepc_benchmarks.measure import arguments, save, show
 

@@ -19,8 +19,8 @@ from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
 from sepc import SelectiveClassifier, SEPClassifier
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.holes import at_random, rows_of
 from sepc_benchmarks.measure import arguments, save, show
 

@@ -30,10 +30,9 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
-from sepc.estimators.selective.group_control import control_groups
-from sepc.estimators.selective.groups import codes_of, largest_first
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.groups import codes_of, control_groups, largest_first
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.attacking.levels import GROUP, LABEL, TRUST, Levels
 from sepc_benchmarks.attacking.verdict import holm
 from sepc_benchmarks.guarantees import CONFIDENCE, Population, error_of_accepted, mapie_threshold

@@ -25,10 +25,9 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
-from sepc.estimators.selective.cost_control import choose_cheapest
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.statistics.binomial import lower_bound
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.costs import choose_cheapest
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.statistics.rates import fixed_grid, lower_bound
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = (

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc.kernels.hulls import nearest_points
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.pass_log import CountedPoints
+from sepc.points.protocol import CountedPoints
 from sepc_benchmarks.measure import arguments, medians, save, show
 
 Rows = NDArray[np.float64]

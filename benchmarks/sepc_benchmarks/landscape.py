@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import Landscape, datasets
 from sepc.landscape import landscape as steps
-from sepc.model.locate import locate
+from sepc.model.membership import locate
 from sepc_benchmarks.measure import arguments, save, show
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]

@@ -28,9 +28,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sepc import SEPClassifier, look
-from sepc.cli.csv_sample import read_spread
 from sepc.cli.entry import parser
-from sepc.cli.labelled_rows import found_rows, read_sample
+from sepc.cli.labelled_rows import found_rows, read_sample, read_spread
 from sepc.cli.look import MOST_ROWS
 from sepc.cli.rows import open_table
 from sepc.cli.source import source_from

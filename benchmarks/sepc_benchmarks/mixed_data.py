@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from sepc import SEPClassifier, TrustedClassifier
 from sepc.datasets import Dataset, load
 from sepc.errors import FlatSetWarning
-from sepc.estimators.stratified.estimator import StratifiedClassifier
+from sepc.estimators.stratified import StratifiedClassifier
 from sepc.metrics import aurc
 from sepc_benchmarks.measure import arguments, save, show
 

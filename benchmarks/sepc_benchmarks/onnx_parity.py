@@ -30,7 +30,7 @@ from sepc.decisions.kinds import Rule
 from sepc.estimators.exported import Exported
 from sepc.model.membership import squared_radii
 from sepc.onnx import export
-from sepc.onnx.columns import TARGET
+from sepc.onnx.stages import TARGET
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = ("banknote_authentication", "phoneme", "glass", "magic_gamma_telescope", "pendigits", "segment", "satimage")

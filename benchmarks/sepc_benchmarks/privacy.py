@@ -36,9 +36,9 @@ from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 from sepc.model.membership import squared_radii
-from sepc.model.seen_rows import SEED
-from sepc.points.row_hash import row_hashes
-from sepc.statistics.binomial import rate_interval
+from sepc.model.training_summary import SEED
+from sepc.points.row_digest import row_hashes
+from sepc.statistics.rates import rate_interval
 from sepc_benchmarks.accuracy import rows_of
 from sepc_benchmarks.measure import arguments, save, show
 

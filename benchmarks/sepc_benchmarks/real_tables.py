@@ -20,7 +20,7 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
-from sepc.views.recall import recalls, warnings_of
+from sepc.views.outcomes import recalls, warnings_of
 from sepc_benchmarks.measure import arguments, save, show
 
 MIN_TRUST = 0.95

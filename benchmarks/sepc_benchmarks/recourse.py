@@ -33,7 +33,7 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.kernels.project import Projector
 from sepc.lifecycle import repair
-from sepc.recourses.reaching import Box
+from sepc.recourses.bounds import Box
 from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.real_tables import SETS, table_of

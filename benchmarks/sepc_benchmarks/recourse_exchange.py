@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sepc.recourses import improving
+from sepc.recourses import finding as improving
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.recourse import Case, asked, case_of, timed
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
-from sepc.partition.separate import Settings
-from sepc.partition.sequence import Partition, partition
+from sepc.partition.sequence import Partition, Settings, partition
 from sepc.points.in_memory import ArrayPoints
 from sepc_benchmarks.measure import arguments, medians, save, show, solution
 

@@ -28,7 +28,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sepc import SEPClassifier, TrustedClassifier
 from sepc.errors import FlatSetWarning
 from sepc.lifecycle import repair
-from sepc.statistics.binomial import sign_test
+from sepc.statistics.rates import sign_test
 from sepc_benchmarks.audit import mixture
 from sepc_benchmarks.measure import arguments, save, show
 

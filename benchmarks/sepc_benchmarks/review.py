@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 from sepc import Cause, Decisions
 from sepc.datasets import load
 from sepc.lifecycle import ReviewQueue
-from sepc.lifecycle.reviewing.review_evidence import Evidence
-from sepc.lifecycle.reviewing.trust_bands import Bands
+from sepc.lifecycle.reviewing.batch import Bands
+from sepc.lifecycle.reviewing.certificate import Evidence
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = (

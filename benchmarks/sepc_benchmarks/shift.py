@@ -36,10 +36,9 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.estimators.selective.shift_check import ShiftCheck, check_shift
-from sepc.estimators.selective.shift_control import Paired, Rows, choose_for_target
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.shift import Paired, Rows, ShiftCheck, check_shift, choose_for_target
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.attacking.verdict import holm
 from sepc_benchmarks.guarantees import CONFIDENCE, N_DRAWS, N_TRAINING, Tally, half_of, rows_of
 from sepc_benchmarks.measure import arguments, save, show

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.sites import SiteCounts, certify, count_site
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.lifecycle.sites import SiteCounts, certify, count_site
+from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.attacking.verdict import holm
 from sepc_benchmarks.measure import arguments, save, show
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     )
     from sepc.estimators.base import decide
     from sepc.estimators.decided_rows import rows_digest
-    from sepc.estimators.repaired.estimator import RepairedClassifier
+    from sepc.estimators.repaired import RepairedClassifier
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.estimator import SelectiveClassifier
     from sepc.estimators.sep.estimator import SEPClassifier
-    from sepc.estimators.stratified.estimator import StratifiedClassifier
-    from sepc.estimators.trusted.estimator import TrustedClassifier
+    from sepc.estimators.stratified import StratifiedClassifier
+    from sepc.estimators.trusted import TrustedClassifier
     from sepc.io.signatures import sign, verify
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
-    from sepc.lifecycle.comparing.compare import compare
+    from sepc.lifecycle.compare import compare
     from sepc.looking.look import look
     from sepc.looking.suspects import suspects
     from sepc.model.edits import Edit
@@ -61,16 +61,16 @@ _HOME = {
     "Recourse": "sepc.recourses.recourse",
     "RecourseTable": "sepc.recourses.many_rows",
     "RefusedLookError": "sepc.errors",
-    "RepairedClassifier": "sepc.estimators.repaired.estimator",
+    "RepairedClassifier": "sepc.estimators.repaired",
     "Report": "sepc.reporting.report",
     "SEPClassifier": "sepc.estimators.sep.estimator",
     "SelectiveClassifier": "sepc.estimators.selective.estimator",
     "SignatureError": "sepc.errors",
-    "StratifiedClassifier": "sepc.estimators.stratified.estimator",
+    "StratifiedClassifier": "sepc.estimators.stratified",
     "TrainingRowsWarning": "sepc.errors",
-    "TrustedClassifier": "sepc.estimators.trusted.estimator",
+    "TrustedClassifier": "sepc.estimators.trusted",
     "bill_of_materials": "sepc.reporting.bill_of_materials",
-    "compare": "sepc.lifecycle.comparing.compare",
+    "compare": "sepc.lifecycle.compare",
     "decide": "sepc.estimators.base",
     "enclose": "sepc.kernels.enclose",
     "inspect": "sepc.model_files",
@@ -132,7 +132,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return importlib.import_module("sepc.plain_values").version_of("sepc")
+        return importlib.import_module("sepc.wording").version_of("sepc")
     if name not in _HOME:
         raise AttributeError(f"module 'sepc' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

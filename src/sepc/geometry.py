@@ -4,8 +4,7 @@ from sepc.kernels.enclose import Enclosure
 from sepc.kernels.hulls import NearestPoints, nearest_points
 from sepc.kernels.softmax import Softmax, fit_softmax
 from sepc.points.in_memory import ArrayPoints, BlockPoints
-from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.shapes.overlap import are_disjoint, overlap_ratio
+from sepc.shapes.ellipsoid import Ellipsoid, are_disjoint, overlap_ratio
 
 __all__ = [
     "ArrayPoints",

@@ -11,14 +11,14 @@ import numpy as np
 
 from sepc.columns.kinds import Kind
 from sepc.columns.table import column_names, column_of, is_table
-from sepc.decisions.frames import frame_of
+from sepc.decisions.decisions import frame_of
 from sepc.decisions.kinds import Cause, names_of
 from sepc.errors import ForeignModelError
 from sepc.estimators.base import decide_rows
 from sepc.estimators.unwrapping import column_kinds
 from sepc.model_files import load, save
-from sepc.plain_values import version_of
 from sepc.reporting.card import model_card
+from sepc.wording import version_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,27 +9,25 @@ from typing import Any, Protocol, cast
 from sklearn.frozen import FrozenEstimator
 
 from sepc.errors import FormatError
+from sepc.estimators import repaired as repaired_state
+from sepc.estimators import stratified as stratified_state
+from sepc.estimators import trusted as trusted_state
 from sepc.estimators.fitted_record import as_fitted
-from sepc.estimators.repaired import state as repaired_state
-from sepc.estimators.repaired.estimator import RepairedClassifier
+from sepc.estimators.repaired import RepairedClassifier
 from sepc.estimators.selective import state as selective_state
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.stratified import state as stratified_state
-from sepc.estimators.stratified.estimator import StratifiedClassifier
-from sepc.estimators.trusted import state as trusted_state
-from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.estimators.stratified import StratifiedClassifier
+from sepc.estimators.trusted import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
-from sepc.io.atomic_files import write_whole
-from sepc.io.container import FORMAT, decode, encode, read_bytes
+from sepc.io.codec import Node, Reader, Writer
+from sepc.io.container import FORMAT, decode, encode, read_bytes, write_whole
+from sepc.io.estimator_fields import InnerModels
 from sepc.io.history import digest_of_model, history_of
-from sepc.io.inner_models import InnerModels
 from sepc.io.inspection import Inspection, without_lost_promises
-from sepc.io.reader import Reader
 from sepc.io.signatures import read_verified
-from sepc.io.writer import Node, Writer
-from sepc.plain_values import version_of
+from sepc.wording import version_of
 
 # How deeply wrappers may be nested.
 MOST_NESTED = 8

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sepc.columns.kinds import Kind
-from sepc.decisions.frames import frame_of
+from sepc.decisions.decisions import frame_of
 from sepc.estimators.base import decide_rows, empty_decisions
 from sepc.estimators.unwrapping import column_kinds, fitted_names, group_columns, needed_columns, written_columns
 from sepc.model_files import from_bytes, to_bytes

@@ -24,7 +24,7 @@ def table_of(n, d=3):
 @pytest.fixture
 def fit(run, tmp_path, monkeypatch):
     """Fit on a table as if it were large."""
-    monkeypatch.setattr("sepc.cli.parquet_fit.SMALL_CELLS", 0)
+    monkeypatch.setattr("sepc.cli.fitting.SMALL_CELLS", 0)
 
     def fitted(table, *more):
         table.to_parquet(tmp_path / "t.parquet", row_group_size=100)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc.cli import csv_sample, look
+from sepc.cli import labelled_rows as csv_sample
+from sepc.cli import look
 
 pd = package_or_skip("pandas")
 package_or_skip("pyarrow")

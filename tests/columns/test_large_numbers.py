@@ -8,7 +8,7 @@ import sepc
 import sepc.onnx
 import sepc.sql
 from sepc import SEPClassifier
-from sepc.cli.column_reading import matched, objects
+from sepc.cli.tables import matched, objects
 from sepc.columns.categories import category
 
 pd = package_or_skip("pandas")

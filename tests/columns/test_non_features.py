@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.non_features import guess_non_feature
+from sepc.columns.kinds import Kind, guess_non_feature, kinds_of
 
 pd = package_or_skip("pandas")
 

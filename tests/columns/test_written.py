@@ -7,9 +7,8 @@ from optional import package_or_skip
 
 from sepc import LeftOutWarning, SEPClassifier
 from sepc.columns.kinds import Kind, kinds_of
-from sepc.columns.number_texts import number_text, read_number, read_numbers, value_of
-from sepc.columns.time_texts import Order, date_of, duration_of
-from sepc.columns.written import What, Written
+from sepc.columns.notations import Order, date_of, duration_of, number_text, read_number, read_numbers, value_of
+from sepc.columns.recognition import What, Written
 from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")

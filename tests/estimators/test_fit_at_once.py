@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import sepc
 from sepc.errors import NoPromiseWarning
-from sepc.estimators.sep.progress import listen_to_rounds
+from sepc.estimators.sep.estimator import listen_to_rounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

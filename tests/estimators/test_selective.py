@@ -16,10 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import Cause, Costs, Decisions, SelectiveClassifier, SEPClassifier, load, report, save
-from sepc.estimators.selective.cost_control import choose_cheapest
-from sepc.estimators.selective.risk_control import choose_threshold
-from sepc.statistics.binomial import upper_bound
-from sepc.statistics.fixed_sequence import fixed_grid, quantile_grid
+from sepc.estimators.selective.costs import choose_cheapest
+from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.statistics.rates import fixed_grid, quantile_grid, upper_bound
 
 pd = package_or_skip("pandas")
 

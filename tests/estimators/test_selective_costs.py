@@ -8,10 +8,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sepc import Costs, SelectiveClassifier
-from sepc.estimators.selective.cost_control import choose_cheapest
-from sepc.estimators.selective.risk_control import choose_threshold
+from sepc.estimators.selective.costs import choose_cheapest
+from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.statistics.betting import mean_p_value
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.statistics.rates import fixed_grid
 
 N_DRAWS = 1000
 # Five per cent, and two standard errors of a share of N_DRAWS.

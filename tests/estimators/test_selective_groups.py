@@ -14,10 +14,9 @@ from sklearn.pipeline import make_pipeline
 from zoo import fitted_once
 
 from sepc import Cause, SelectiveClassifier, SEPClassifier, load, report, save, sql
-from sepc.estimators.selective.group_control import HARM_SHARE, control_groups, large_enough
-from sepc.estimators.selective.risk_control import choose_threshold, choose_together
-from sepc.statistics.binomial import fewer_p_value, rows_needed
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.estimators.selective.groups import HARM_SHARE, control_groups, large_enough
+from sepc.estimators.selective.thresholds import choose_threshold, choose_together
+from sepc.statistics.rates import fewer_p_value, fixed_grid, rows_needed
 
 pd = package_or_skip("pandas")
 

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from zoo import fitted_once
 
 from sepc import Cause, Decisions, SelectiveClassifier, SEPClassifier, load, onnx, save
-from sepc.statistics.stratified_ranks import differ_p_value, spread_p_value
+from sepc.statistics.rates import differ_p_value, spread_p_value
 
 
 class ReadsRegions(ClassifierMixin, BaseEstimator):

@@ -11,10 +11,8 @@ from sklearn.feature_selection import SelectFromModel
 
 import sepc
 from sepc import Cause, FlatSetWarning, SelectiveClassifier, SEPClassifier
-from sepc.decisions.decisions import rename_features
-from sepc.decisions.deferred import Deferred
-from sepc.decisions.row_wise import given_fields
-from sepc.estimators.sep.progress import listen_to_rounds
+from sepc.decisions.decisions import Deferred, given_fields, rename_features
+from sepc.estimators.sep.estimator import listen_to_rounds
 from sepc.results import FittedEllipsoid, Rule
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")

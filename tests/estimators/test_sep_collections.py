@@ -121,7 +121,7 @@ def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
 def test_checking_a_collection_brings_no_row_here(client, rows, monkeypatch):
     from dask.distributed import Client
 
-    from sepc.points.dask.inputs import labelled_points
+    from sepc.points.engines import labelled_points
 
     moved, gather = [], Client.gather
 

@@ -17,7 +17,7 @@ from sepc.estimators.sep.crossing import (
     folds_by_hash,
     left_out_radii,
 )
-from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.metrics import ece
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid
 from sepc.points.in_memory import ArrayPoints

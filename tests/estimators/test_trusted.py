@@ -17,8 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import Cause, FlatSetWarning, LeftOutWarning, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.decisions import positions_of, probability_of
-from sepc.estimators.trusted.calibration import Calibration
-from sepc.estimators.trusted.trust_model import N_SIGNALS, signals
+from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, signals
 from sepc.metrics import aurc, ece
 
 

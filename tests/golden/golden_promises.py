@@ -10,7 +10,7 @@ from record import decided, scenario
 from sklearn.linear_model import LogisticRegression
 
 from sepc import Costs, Edit, SelectiveClassifier, SEPClassifier
-from sepc.sites import certify, count_site
+from sepc.lifecycle.sites import certify, count_site
 
 
 def promise(model: Any, X: Any, **arguments: Any) -> dict[str, Any]:

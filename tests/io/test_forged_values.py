@@ -19,8 +19,8 @@ from sepc import (
     StratifiedClassifier,
     TrustedClassifier,
 )
+from sepc.io.codec import labels_to_node
 from sepc.io.container import decode, encode
-from sepc.io.values import labels_to_node
 from sepc.model_files import from_bytes, to_bytes
 
 HUGE = 10**400

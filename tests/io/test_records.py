@@ -21,10 +21,8 @@ from sepc import (
     TrustedClassifier,
     model_files,
 )
-from sepc.io import records
-from sepc.io.reader import Reader
-from sepc.io.records import record_from, record_to_node
-from sepc.io.writer import Writer
+from sepc.io import codec as records
+from sepc.io.codec import Reader, Writer, record_from, record_to_node
 from sepc.lifecycle import Monitor, ReviewQueue, repair
 from sepc.records import (
     RECORDS,

@@ -10,7 +10,7 @@ from weekly import weekly
 from sepc import enclose
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.geometry import BlockPoints, Enclosure
-from sepc.partition.separate import Settings
+from sepc.partition.sequence import Settings
 
 pd = package_or_skip("pandas")
 

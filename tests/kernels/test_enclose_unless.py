@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sepc.geometry import ArrayPoints
-from sepc.partition.separate import Settings
+from sepc.partition.sequence import Settings
 
 
 def rows(kind, n, d, seed=0):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from sepc import Landscape, SEPClassifier
-from sepc.landscape.landscape import count_in, figures_of
-from sepc.landscape.rows_by_class import rows_by_class
-from sepc.model.signature_table import SignatureTable
+from sepc.landscape.landscape import count_in, figures_of, rows_by_class
+from sepc.model.counts import SignatureTable
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.signatures import Signatures
+from sepc.points.reductions import Signatures
 from sepc.shapes.ellipsoid import Ellipsoid
 
 # Ellipsoids 0 and 1 belong to the first class, 2 to the second.

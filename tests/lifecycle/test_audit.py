@@ -15,9 +15,8 @@ from sklearn.svm import LinearSVC
 
 from sepc import Decisions, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import audit
-from sepc.lifecycle.auditing.cluster_scan import scan
-from sepc.lifecycle.auditing.overall_test import check_all_rows, tail_of_sum
-from sepc.lifecycle.auditing.region_tests import check_regions, tail
+from sepc.lifecycle.audit import check_all_rows, check_regions, tail, tail_of_sum
+from sepc.lifecycle.disjuncts import scan
 
 
 def two_sides(n, seed=0):

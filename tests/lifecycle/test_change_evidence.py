@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import comb, xlogy
 from scipy.stats import binom
 
-from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
-from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.monitoring.windows import Windows
+from sepc.lifecycle.monitoring.evidence import log_evidence, log_price, most_log_evidence
+from sepc.lifecycle.monitoring.state import Tally, Windows
 
 
 @pytest.mark.parametrize("level", [0.3, 1e-3, 1e-8])

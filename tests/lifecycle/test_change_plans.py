@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import sepc
 from sepc import Costs, RefusedLookError, SelectiveClassifier, SEPClassifier
 from sepc.lifecycle import ChangePlan, check_plan, row_digest
-from sepc.statistics.paired import difference_bound
+from sepc.statistics.rates import difference_bound
 
 CHANGED = {"kind": "changed", "margin": 0.05, "what": "label"}
 

@@ -10,8 +10,8 @@ from monte_carlo import exceeds
 
 from sepc import SEPClassifier
 from sepc.lifecycle import Monitor
-from sepc.lifecycle.monitoring.monitored_rates import PART_OF_COLUMNS
-from sepc.lifecycle.monitoring.tally import UNKNOWN
+from sepc.lifecycle.monitoring.evidence import PART_OF_COLUMNS
+from sepc.lifecycle.monitoring.state import UNKNOWN
 
 
 def people(n, seed):

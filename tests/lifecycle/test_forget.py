@@ -10,11 +10,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
 import sepc
-from sepc.estimators.selective.cost_control import choose_cheapest
-from sepc.estimators.selective.risk_control import choose_threshold
+from sepc.estimators.selective.costs import choose_cheapest
+from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.lifecycle import forget, repair, verify_receipt
 from sepc.model_files import from_bytes, to_bytes
-from sepc.statistics.fixed_sequence import fixed_grid
+from sepc.statistics.rates import fixed_grid
 
 X, Y = load_iris(return_X_y=True)
 ERASED = np.array([7, 60, 61, 149])

@@ -12,8 +12,7 @@ from same_model import draw
 
 import sepc
 from sepc.lifecycle import Monitor, Receipt, ReceiptError, ReviewQueue, Salts, forget, verify_receipt
-from sepc.lifecycle.erasing.receipt import digest_of_all, keyed_digest
-from sepc.lifecycle.erasing.salted_rows import salted_digests
+from sepc.lifecycle.receipts import digest_of_all, keyed_digest, salted_digests
 from sepc.model_files import to_bytes
 
 ROWS, LABELS = draw(260)

@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sepc import FormatError, RepairedClassifier, SelectiveClassifier, SEPClassifier
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
-from sepc.lifecycle.repairing.region_models import RowsInRegions
-from sepc.lifecycle.repairing.repair import Judgement, groups_to_test, judge_models
+from sepc.lifecycle.region_models import RowsInRegions
+from sepc.lifecycle.repair import Judgement, groups_to_test, judge_models
 from sepc.model_files import from_bytes, to_bytes
 
 

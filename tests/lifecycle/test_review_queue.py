@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from warm_python import warm_python
 
 from sepc.lifecycle import Purpose, ReviewQueue, query_strategy
-from sepc.lifecycle.reviewing.review_evidence import Evidence
-from sepc.lifecycle.reviewing.trust_bands import bands_of
+from sepc.lifecycle.reviewing.batch import bands_of
+from sepc.lifecycle.reviewing.certificate import Evidence
 
 Y, TODAY = NUMBERS, DAYS[0]
 

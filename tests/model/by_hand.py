@@ -3,8 +3,8 @@
 import numpy as np
 
 from sepc import SEPClassifier
+from sepc.model.counts import SignatureTable
 from sepc.model.sep_model import SEPModel
-from sepc.model.signature_table import SignatureTable
 
 
 def model_of(centers, roots, owners, table, isolated=(), isolated_owners=(), trust="counts", published=False):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from sepc.geometry import Ellipsoid
-from sepc.model.signature_table import SignatureTable
+from sepc.model.counts import SignatureTable
 
 SEEDS = st.integers(0, 2**32 - 1)
 

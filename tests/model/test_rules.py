@@ -6,7 +6,7 @@ from by_hand import deciding_by, intervals
 
 from sepc import SEPClassifier
 from sepc.decisions.kinds import Cause, Rule
-from sepc.model.signature_table import SignatureTable
+from sepc.model.counts import SignatureTable
 
 
 def at(x, model=None, min_trust=0.9):

@@ -9,10 +9,11 @@ from zoo import fitted_once
 
 from sepc import SEPClassifier
 from sepc.geometry import ArrayPoints, Ellipsoid
-from sepc.model import membership, sep_model, signature_table, weights
-from sepc.model.locate import pack_sets, unpack_sets
-from sepc.model.signature_table import SignatureTable
-from sepc.points.signatures import Signatures
+from sepc.model import counts as signature_table
+from sepc.model import membership, sep_model, weights
+from sepc.model.counts import SignatureTable
+from sepc.model.membership import pack_sets, unpack_sets
+from sepc.points.reductions import Signatures
 
 
 def drawn(seed, K, n=300, d=2, C=3):

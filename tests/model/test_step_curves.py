@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sepc.model import step_curves
-from sepc.model.step_curves import curve_blocks
+from sepc.model import weights as step_curves
+from sepc.model.weights import curve_blocks
 
 SEEDS = st.integers(0, 2**32 - 1)
 

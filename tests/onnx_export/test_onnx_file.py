@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.onnx import export
-from sepc.onnx.graph import IR_VERSION, OPSET, Graph
-from sepc.onnx.lookup import PerfectHash
+from sepc.onnx.graph import IR_VERSION, OPSET, Graph, PerfectHash
 
 onnx, ort = package_or_skip("onnx"), package_or_skip("onnxruntime")
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_circles, make_moons
 
 from sepc.geometry import ArrayPoints, BlockPoints
-from sepc.partition.separate import Disjoint, Inseparable, ParallelCut, Settings, find_cut, separate
-from sepc.partition.sequence import Stop, partition
+from sepc.partition.sequence import Disjoint, Inseparable, ParallelCut, Settings, Stop, find_cut, partition, separate
 
 
 def asked(d, n_impure=2, published=False, max_rounds=1000, max_ellipsoids=1000, **more):

@@ -11,7 +11,7 @@ from warm_python import warm_python
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.plot import PartitionDisplay, ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay, WeightsDisplay
-from sepc.plot.palette import look
+from sepc.plot.axes import look
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
-from sepc.plot.palette import look, strength
+from sepc.plot.axes import look, strength
 
 moons_X, moons_y = make_moons(300, noise=0.2, random_state=0)
 

@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sepc import SelectiveClassifier, SEPClassifier
 from sepc.plot import WeightsDisplay
-from sepc.plot.palette import look
+from sepc.plot.axes import look
 
 colors, pd = package_or_skip("matplotlib.colors"), package_or_skip("pandas")
 

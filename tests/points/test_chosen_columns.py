@@ -5,7 +5,7 @@ import pytest
 from same_model import draw
 
 from sepc.geometry import ArrayPoints, BlockPoints
-from sepc.points.chosen_columns import ChosenColumns, first_columns
+from sepc.points.in_memory import ChosenColumns, first_columns
 from sepc.points.reductions import ColumnRange, Moments
 
 N, D = 300, 3

@@ -9,14 +9,22 @@ from optional import package_or_skip
 from threadpoolctl import threadpool_limits
 
 from sepc.geometry import ArrayPoints, BlockPoints, Ellipsoid
-from sepc.model.signature_table import StackedSignatures
-from sepc.points.class_split import BlockLabels, points_by_class
-from sepc.points.farthest import Farthest
+from sepc.model.counts import StackedSignatures
 from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
-from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
-from sepc.points.row_hash import HashSample
-from sepc.points.signatures import Signatures
-from sepc.shapes.halfspaces import HalfSpaces
+from sepc.points.reductions import (
+    BlockLabels,
+    ColumnRange,
+    CountInside,
+    Farthest,
+    Moments,
+    ProjectionCounts,
+    ProjectionRange,
+    Signatures,
+    Tail,
+    points_by_class,
+)
+from sepc.points.row_digest import HashSample
+from sepc.shapes.ellipsoid import HalfSpaces
 
 dask = package_or_skip("dask")
 da = package_or_skip("dask.array")
@@ -84,7 +92,7 @@ def collection(parts):
 @pytest.fixture
 def sets(client, blocks, labels):
     """Pairs of sets, on the cluster and in blocks: all rows, and the rows of each class."""
-    from sepc.points.dask.inputs import labelled_points
+    from sepc.points.engines import labelled_points
 
     there, classes, labels_found = labelled_points(collection(blocks), collection(labels))
     here, in_blocks, expected = points_by_class(blocks, [BlockLabels.of(own) for own in labels])

@@ -10,8 +10,7 @@ from hypothesis.extra.numpy import arrays
 from reading import MadeOnDemand, made_rows
 
 from sepc.geometry import ArrayPoints, BlockPoints
-from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, Tail
-from sepc.points.signatures import Signatures
+from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, Signatures, Tail
 
 
 @dataclass(frozen=True)

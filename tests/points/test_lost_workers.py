@@ -45,7 +45,7 @@ def undisturbed(rows):
 @pytest.fixture
 def killing(monkeypatch):
     """A function that has worker processes killed, right when the n-th pass begins to wait for them."""
-    from sepc.points.dask import dask_points
+    from sepc.points import engines as dask_points
 
     def at(n, victims):
         n_passes, waiting = 0, dask_points.DaskPoints._answers
@@ -126,7 +126,7 @@ def mortal(distributed):
 
 
 def test_without_any_worker_left_one_line_says_so(mortal, rows, killing, monkeypatch):
-    from sepc.points.dask import dask_points
+    from sepc.points import engines as dask_points
 
     monkeypatch.setattr(dask_points, "PATIENCE", 2.0)
     killing(5, lambda: [mortal.pid])

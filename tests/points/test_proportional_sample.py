@@ -9,9 +9,9 @@ from optional import package_or_skip
 from reading import Counted
 
 from sepc.geometry import ArrayPoints, BlockPoints
-from sepc.points.class_split import BlockLabels, points_by_class
 from sepc.points.proportional_sample import HIGHEST_HASH, MemoryLimits, RowCounts, sample_classes
-from sepc.points.row_hash import row_hashes
+from sepc.points.reductions import BlockLabels, points_by_class
+from sepc.points.row_digest import row_hashes
 
 SMALL = MemoryLimits(n_rows=4, n_counters=4)
 CELLS = st.sampled_from([-1.0, -0.0, 0.0, 0.5]) | st.floats(-10, 10)
@@ -182,7 +182,7 @@ def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
 @pytest.mark.parametrize("limits", [MemoryLimits(), MemoryLimits(200, 100)])
 def test_a_cluster_draws_the_sample_of_the_same_rows(client, limits):
     dask, da = package_or_skip("dask"), package_or_skip("dask.array")
-    from sepc.points.dask.inputs import labelled_points
+    from sepc.points.engines import labelled_points
 
     rng = np.random.default_rng(0)
     rows = distinct(5000, 3)

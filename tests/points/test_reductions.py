@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sepc.geometry import ArrayPoints, BlockPoints, Ellipsoid
-from sepc.points.reductions import ColumnRange, CountInside, Moments, ProjectionCounts, ProjectionRange, Tail
-from sepc.points.signatures import Signatures
+from sepc.points.reductions import (
+    ColumnRange,
+    CountInside,
+    Moments,
+    ProjectionCounts,
+    ProjectionRange,
+    Signatures,
+    Tail,
+)
 
 
 @dataclass(frozen=True)

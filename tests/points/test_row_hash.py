@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sepc.points.row_hash import is_sampled, row_hashes
+from sepc.points.row_digest import is_sampled, row_hashes
 
 
 def test_hashes_depend_on_values_columns_and_seed_alone_on_every_machine_and_in_every_release():

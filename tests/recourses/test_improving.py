@@ -9,8 +9,8 @@ from optional import package_or_skip
 
 import sepc
 from sepc.model.membership import squared_radii
-from sepc.recourses import improving
-from sepc.recourses.targets import Judgements, Target
+from sepc.recourses import finding as improving
+from sepc.recourses.finding import Judgements, Target
 
 pd = package_or_skip("pandas")
 

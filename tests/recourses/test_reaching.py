@@ -10,8 +10,8 @@ from loans import limits_of, loans, model_of_loans
 from optional import package_or_skip
 
 from sepc.model.membership import squared_radii
-from sepc.recourses import reaching
-from sepc.recourses.reaching import Box, bound_cost
+from sepc.recourses import bounds as reaching
+from sepc.recourses.bounds import Box, bound_cost
 
 pd = package_or_skip("pandas")
 

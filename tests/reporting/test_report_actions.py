@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_moons
 
 from sepc import FlatSetWarning, SelectiveClassifier, SEPClassifier, model_card, report
-from sepc.statistics.binomial import rate_interval
+from sepc.statistics.rates import rate_interval
 
 pd = package_or_skip("pandas")
 

@@ -13,9 +13,8 @@ from optional import package_or_skip
 from sklearn.datasets import load_iris, make_blobs
 
 from sepc import SEPClassifier, report
-from sepc.reporting.charts import overlap_chart
-from sepc.reporting.markup import Markup, tag
-from sepc.reporting.svg import ticks
+from sepc.reporting.svg import overlap_chart, ticks
+from sepc.reporting.tables import Markup, tag
 from sepc.wording import columns_of
 
 pd = package_or_skip("pandas")

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sepc import SEPClassifier, report
-from sepc.statistics.binomial import rate_interval
+from sepc.statistics.rates import rate_interval
 
 pd = package_or_skip("pandas")
 

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from scipy import sparse
 
-from sepc.shapes.distance import distances, secular_root
-from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.shapes.norms import map_rows
+from sepc.shapes.ellipsoid import Ellipsoid, distances, map_rows, secular_root
 
 clarabel = package_or_skip("clarabel")
 

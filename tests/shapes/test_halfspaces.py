@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sepc.shapes.halfspaces import TILE_ROWS, HalfSpaces
+from sepc.shapes.ellipsoid import TILE_ROWS, HalfSpaces
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from optional import package_or_skip
 from scipy import sparse
 
-from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.shapes.overlap import are_disjoint, overlap_ratio
+from sepc.shapes.ellipsoid import Ellipsoid, are_disjoint, overlap_ratio
 
 clarabel = package_or_skip("clarabel")
 

@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 import sepc
 from sepc import SelectiveClassifier
 from sepc.errors import FormatError
-from sepc.sites import Ledger, certify, count_site
+from sepc.lifecycle.sites import Ledger, certify, count_site
 
 CONFIDENCE = 0.9
 

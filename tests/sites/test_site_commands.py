@@ -8,7 +8,7 @@ from optional import package_or_skip
 
 import sepc
 from sepc.cli.entry import main
-from sepc.sites import SiteCounts, certify, count_site
+from sepc.lifecycle.sites import SiteCounts, certify, count_site
 
 pd, _ = package_or_skip("pandas"), package_or_skip("pyarrow")
 NAMES = [f"x{i}" for i in range(5)]

@@ -8,7 +8,7 @@ import pytest
 from few_sites import rows, shared_model
 
 from sepc.errors import FormatError, TrainingRowsWarning
-from sepc.sites import SiteCounts, count_site
+from sepc.lifecycle.sites import SiteCounts, count_site
 
 SMALLEST = 5
 

@@ -6,8 +6,7 @@ from mixed_tables import patients
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import SEPClassifier
-from sepc.views.category_bars import categories_by_feature
-from sepc.views.log_odds import contrast_of, curves_of, ellipsoid_weights, spreads_of
+from sepc.views.log_odds import categories_by_feature, contrast_of, curves_of, ellipsoid_weights, spreads_of
 
 
 @pytest.fixture(scope="module")

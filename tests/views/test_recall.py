@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sepc import SelectiveClassifier, SEPClassifier, report
-from sepc.views.recall import missed, recalls
+from sepc.views.outcomes import missed, recalls
 
 CLASSES = np.array(["common", "rare"])
 

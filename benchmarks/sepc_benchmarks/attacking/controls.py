@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
 from sepc import SelectiveClassifier
-from sepc.statistics.binomial import fewer_p_value
+from sepc.statistics.rates import fewer_p_value
 from sepc_benchmarks.attacking.attack import Attack, Kind
 from sepc_benchmarks.attacking.audits import REGIONS, audited, labels_of, one_is_false, rows_of
 from sepc_benchmarks.attacking.groups import GROUPS, NO_HARM, TEN, TEN_LED

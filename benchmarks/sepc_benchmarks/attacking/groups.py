@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sepc import SelectiveClassifier
-from sepc.statistics.binomial import rows_needed
+from sepc.statistics.rates import rows_needed
 from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
 from sepc_benchmarks.attacking.levels import GROUP, LABEL, Array, Levels, ReadsItsRows, frozen
 

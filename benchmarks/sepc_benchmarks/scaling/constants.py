@@ -16,13 +16,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.estimators.sep.standardization import Extent, Standardization
-from sepc.model.signature_table import StackedSignatures
-from sepc.points.class_split import BlockLabels, points_by_class
-from sepc.points.joint_reduction import reduce_each
-from sepc.points.on_parquet import BLOCK_CELLS, ParquetSource
+from sepc.estimators.sep.training_set import Extent, Standardization
+from sepc.model.counts import StackedSignatures
 from sepc.points.proportional_sample import RowCounts
-from sepc.points.row_hash import N_HASHES
+from sepc.points.reductions import BlockLabels, points_by_class, reduce_each
+from sepc.points.row_digest import N_HASHES
+from sepc.points.streams import BLOCK_CELLS, ParquetSource
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
 from sepc_benchmarks.scaling.data import Drawn, forget_peak, peak_megabytes
 from sepc_benchmarks.scaling.fits import classifier

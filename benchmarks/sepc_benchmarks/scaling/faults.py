@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sepc import SEPClassifier
-from sepc.points.dask import dask_points as engine
+from sepc.points import engines as engine
 from sepc_benchmarks.scaling.data import Drawn, Records, cluster
 from sepc_benchmarks.scaling.fits import are_same, classifier, fit_on_workers
 

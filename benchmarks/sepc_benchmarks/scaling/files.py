@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc.estimators.sep import fitting
-from sepc.points.on_parquet import ParquetBlocks, ParquetSource
+from sepc.points.streams import ParquetBlocks, ParquetSource
 from sepc_benchmarks.scaling.data import Drawn, Records, forget_peak, peak_megabytes
 from sepc_benchmarks.scaling.fits import classifier
 

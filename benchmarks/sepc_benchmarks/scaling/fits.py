@@ -10,8 +10,8 @@ import numpy as np
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
-from sepc.points.class_split import BlockLabels, points_by_class
-from sepc.points.dask.dask_points import DaskPoints
+from sepc.points.engines import DaskPoints
+from sepc.points.reductions import BlockLabels, points_by_class
 from sepc_benchmarks.scaling.data import (
     Drawn,
     Records,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sepc.points.on_parquet import BLOCK_CELLS
+from sepc.points.streams import BLOCK_CELLS
 from sepc_benchmarks.scaling.constants import COUNTERS, HELD, WEIGHED, Constants
 
 N_CLASSES = 2

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.class_split import BlockLabels, points_by_class
+from sepc.points.reductions import BlockLabels, points_by_class
 from sepc_benchmarks.measure import bare_pass
 from sepc_benchmarks.timing.data import TEST_SEED, Rows, Split, noisy, noisy_blocks
 from sepc_benchmarks.timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF, made

@@ -14,7 +14,7 @@ from sepc import SEPClassifier
 from sepc.estimators.sep.crossing import Crossing
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.estimators.sep.weighing import Weighing
-from sepc.model.signature_table import SignatureTable
+from sepc.model.counts import SignatureTable
 from sepc.points.proportional_sample import ClassSample
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.messages import ALARM, say
-from sepc.cli.model_file import in_words, load_model
-from sepc.cli.model_rows import add_feedback_arguments, read_feedback
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.result_files import check_result_file, write_result
+from sepc.cli._memory import ProgressBar
+from sepc.cli._messages import ALARM, say
+from sepc.cli._model_file import in_words, load_model
+from sepc.cli._model_rows import add_feedback_arguments, read_feedback
+from sepc.cli._written_files import check_result_file, write_result
 
 if TYPE_CHECKING:
     from sepc.lifecycle import Audit

@@ -8,12 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.messages import ALARM, InputError, say
-from sepc.cli.model_file import load_model
-from sepc.cli.result_files import check_writable
+from sepc.cli._messages import ALARM, InputError, say
+from sepc.cli._model_file import load_model
+from sepc.cli._written_files import check_writable
 
 if TYPE_CHECKING:
-    from sepc.sites import SiteCertificate, SitePromise
+    from sepc.lifecycle.sites import SiteCertificate, SitePromise
 
 HELP = "make a promise from the counts of several sites, together and for each"
 EXAMPLE = """example:
@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
     if options.ledger is not None:
         check_writable(options.ledger, options.model, *options.counts, option="--ledger")
     estimator = load_model(options.model)
+    from sepc.lifecycle.sites import Ledger, SiteCounts, certify
     from sepc.model_files import save
-    from sepc.sites import Ledger, SiteCounts, certify
 
     ledger = None
     if options.ledger is not None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.memory import add_memory_argument
-from sepc.cli.messages import WRONG_INPUT, InputError, say
-from sepc.cli.model_file import load_model
-from sepc.cli.model_rows import ModelRows, rows_in_memory
-from sepc.cli.paired_rows import add_paired_arguments
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.result_files import check_result_file, write_result
+from sepc.cli._memory import ProgressBar, add_memory_argument
+from sepc.cli._messages import WRONG_INPUT, InputError, say
+from sepc.cli._model_file import load_model
+from sepc.cli._model_rows import ModelRows, add_paired_arguments, rows_in_memory
+from sepc.cli._state_files import locked
+from sepc.cli._written_files import check_result_file, write_result
 from sepc.cli.source import check_readable
-from sepc.cli.state_lock import locked
 
 if TYPE_CHECKING:
     from sepc.lifecycle import PlanCheck
-    from sepc.lifecycle.comparing.compare import RowBatch
+    from sepc.lifecycle.compare import RowBatch
 
 HELP = "judge whether a new model may replace an old one, by a plan"
 EXAMPLE = """example:
@@ -55,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
     table = _table(options, old, new)
     if options.digest:
         return _print_digest(options, table)
-    from sepc.lifecycle.change_plans.checking import check_rows
-    from sepc.lifecycle.change_plans.ledger import Ledger
+    from sepc.lifecycle.ledger import Ledger
+    from sepc.lifecycle.plan_check import check_rows
 
     with ProgressBar("checking", quiet=options.quiet), locked(str(Ledger.beside(options.plan).path)):
         found = check_rows(options.plan, old, new, table)
@@ -70,7 +68,7 @@ def _table(options: argparse.Namespace, old: Any, new: Any) -> RowBatch:
     import numpy as np
 
     from sepc.estimators.selective.groups import keys_of
-    from sepc.lifecycle.comparing.compare import RowBatch
+    from sepc.lifecycle.compare import RowBatch
 
     by = tuple(options.group)
     rows, _ = rows_in_memory(options, old, options.target, by)
@@ -91,8 +89,7 @@ def _labels(rows: ModelRows, options: argparse.Namespace) -> Any:
 
 
 def _print_digest(options: argparse.Namespace, table: RowBatch) -> int:
-    from sepc.lifecycle.change_plans.plan import key_in
-    from sepc.lifecycle.change_plans.planned_rows import row_digest
+    from sepc.lifecycle.plan import key_in, row_digest
 
     assert table.y is not None
     digest = row_digest(key_in(options.plan), table.X, table.y, table.groups)

@@ -6,12 +6,11 @@ import argparse
 from hashlib import sha256
 from pathlib import Path
 
-from sepc.cli.memory import add_memory_argument
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import add_model_arguments, load_model
-from sepc.cli.model_rows import rows_in_memory
-from sepc.cli.option_values import names_in, whole_number
-from sepc.cli.result_files import check_writable
+from sepc.cli._memory import add_memory_argument
+from sepc.cli._messages import InputError, names_in, say, whole_number
+from sepc.cli._model_file import add_model_arguments, load_model
+from sepc.cli._model_rows import rows_in_memory
+from sepc.cli._written_files import check_writable
 from sepc.cli.source import add_table_arguments
 from sepc.wording import counted
 
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     X, labels = rows.labelled()
     if not len(labels):
         raise InputError(f"{options.data}, column {options.target!r} holds no labels.")
-    from sepc.sites import count_site
+    from sepc.lifecycle.sites import count_site
 
     by = None if not options.by else options.by if len(options.by) > 1 else options.by[0]
     groups = {name: np.array(rows.kept[name], dtype=object)[known] for name in options.by} or None

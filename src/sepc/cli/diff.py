@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.messages import WRONG_INPUT, say
-from sepc.cli.model_file import in_words, load_model
-from sepc.cli.paired_rows import add_paired_arguments, paired_batches
-from sepc.cli.result_files import check_result_file, write_result
+from sepc.cli._messages import WRONG_INPUT, say
+from sepc.cli._model_file import in_words, load_model
+from sepc.cli._model_rows import add_paired_arguments, paired_batches
+from sepc.cli._written_files import check_result_file, write_result
 
 if TYPE_CHECKING:
-    from sepc.lifecycle.comparing.comparison import Comparison
+    from sepc.lifecycle.comparison import Comparison
 
 HELP = "compare the decisions of two models on the rows of a table"
 EXAMPLE = """example:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     """Compare, print what changes, and return the exit code."""
     check_result_file(options, options.old, options.new, options.data)
     old, new = load_model(options.old), load_model(options.new)
-    from sepc.lifecycle.comparing.compare import compare_batches
+    from sepc.lifecycle.compare import compare_batches
 
     found = compare_batches(old, new, paired_batches(options, old, new))
     written = write_result(found, options)

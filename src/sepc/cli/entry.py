@@ -34,8 +34,16 @@ from sepc.cli import (
     verify,
     verify_receipt,
 )
-from sepc.cli.lost_interrupts import interrupts_come_again
-from sepc.cli.messages import INTERRUPTED, OTHER, WRONG_INPUT, InputError, add_printing_arguments, complain, one_line
+from sepc.cli._messages import (
+    INTERRUPTED,
+    OTHER,
+    WRONG_INPUT,
+    InputError,
+    add_printing_arguments,
+    complain,
+    interrupts_come_again,
+    one_line,
+)
 
 COMMANDS: dict[str, Any] = {
     "look": look,
@@ -152,7 +160,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 def _run(top: Parser, options: argparse.Namespace) -> int:
     if options.version:
-        from sepc.plain_values import version_of
+        from sepc.wording import version_of
 
         sys.stdout.write(f"sepc {version_of('sepc')}\n")
         return 0

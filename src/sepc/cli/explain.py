@@ -7,11 +7,10 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sepc.cli._messages import InputError, names_in, say, whole_number
+from sepc.cli._model_file import add_key_argument, load_model
+from sepc.cli._model_rows import scorer_for
 from sepc.cli.letter import add_letter_arguments, write_letter
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import add_key_argument, load_model
-from sepc.cli.option_values import names_in, whole_number
 from sepc.cli.recourse import add_recourse_arguments, explain_recourse
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, add_table_arguments, source_from

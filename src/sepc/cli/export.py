@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import add_key_argument, load_model
-from sepc.cli.result_files import check_writable
-from sepc.io.atomic_files import replacing
+from sepc.cli._messages import InputError, say
+from sepc.cli._model_file import add_key_argument, load_model
+from sepc.cli._written_files import check_writable
+from sepc.io.container import replacing
 
 HELP = "write a model as an ONNX file or an SQL statement, for programs without Python"
 

@@ -6,6 +6,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sepc.cli._messages import complain, say
+from sepc.cli._model_file import matters_most
+from sepc.cli._model_rows import taken_as
+from sepc.cli._written_files import check_writable
 from sepc.cli.fitting import (
     add_fit_arguments,
     add_held_out_arguments,
@@ -13,20 +17,15 @@ from sepc.cli.fitting import (
     estimator_of,
     fitted,
     merged_words,
+    plan_of,
     split,
     split_words,
     with_merged_labels,
 )
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
-from sepc.cli.matters_most import matters_most
-from sepc.cli.messages import complain, say
-from sepc.cli.model_columns import taken_as
-from sepc.cli.parquet_fit import plan_of
-from sepc.cli.result_files import check_writable
 from sepc.cli.rows import open_table
 from sepc.cli.source import add_table_arguments, source_from
-from sepc.plain_values import plain
-from sepc.wording import MOST_NAMES, counted, listed, percent, visible
+from sepc.wording import MOST_NAMES, counted, listed, percent, plain, visible
 
 HELP = "fit a model on a table and write it to a file"
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
 def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Fit from the file if it is large and this is possible, else from memory."""
     from sepc.columns.kinds import read_columns
-    from sepc.looking.leakage import leakage_findings
+    from sepc.looking.row_order import leakage_findings
 
     with open_table(source_from(options)) as table:
         reader = found_rows(table, options, options.by)
@@ -141,7 +140,7 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
-    from sepc.views.recall import missed, recalls, warnings_of
+    from sepc.views.outcomes import missed, recalls, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted

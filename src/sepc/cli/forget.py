@@ -7,13 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.erased_rows import left_table, training_table, write_rest
-from sepc.cli.memory import add_memory_argument
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import add_key_argument, load_model
-from sepc.cli.option_values import names_in
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.result_files import check_writable
+from sepc.cli._erased_rows import left_table, training_table, write_rest
+from sepc.cli._memory import ProgressBar, add_memory_argument
+from sepc.cli._messages import InputError, names_in, say
+from sepc.cli._model_file import add_key_argument, load_model
+from sepc.cli._written_files import check_writable
 from sepc.cli.source import add_table_options, check_readable
 
 if TYPE_CHECKING:
@@ -98,9 +96,16 @@ def salts_beside(receipt: str) -> str:
 
 
 def _erased(options: argparse.Namespace, model: Any, salts: Salts | None) -> Erasure:
-    from sepc.lifecycle.erasing.forgetting import digests_at, erasure_of, salts_before
-    from sepc.lifecycle.erasing.refitting import check_can_be_fitted_again, check_rows_of, n_erased_before, refit
-    from sepc.lifecycle.erasing.rows_left import blocks_of
+    from sepc.lifecycle.forget import (
+        blocks_of,
+        check_can_be_fitted_again,
+        check_rows_of,
+        digests_at,
+        erasure_of,
+        n_erased_before,
+        refit,
+        salts_before,
+    )
 
     check_can_be_fitted_again(model)
     table = training_table(options, model)
@@ -137,7 +142,7 @@ def _refuse_lost_parameters(path: str) -> None:
 
 def _lost(node: Any) -> list[str]:
     """The names of all parameters that a file does not hold."""
-    from sepc.io.values import name_now
+    from sepc.io.codec import name_now
 
     if isinstance(node, list):
         return [name for part in node for name in _lost(part)]

@@ -7,9 +7,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from sepc.cli.matters_most import matters_most
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import add_key_argument, load_model
+from sepc.cli._messages import InputError, say
+from sepc.cli._model_file import add_key_argument, load_model, matters_most
 from sepc.cli.source import check_readable
 
 HELP = "show what is inside a model file"

@@ -1,19 +1,31 @@
-"""A table with labels, read into memory for a fit."""
+"""A table with labels in memory: all of it for a fit, or a sample of a long file for a look."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, NamedTuple
 
-from sepc.cli.column_reading import Features, as_text, data_frame, objects, without_gaps
-from sepc.cli.memory import add_memory_argument
-from sepc.cli.messages import InputError
-from sepc.cli.option_values import names_in
+from sepc.cli._csv_table import CsvTable
+from sepc.cli._memory import add_memory_argument
+from sepc.cli._messages import InputError, names_in
 from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import source_from
-from sepc.cli.tables import Batch, ColumnType, Table, check_names, is_gap, refuse_gaps
+from sepc.cli.source import AsUtf8, source_from
+from sepc.cli.tables import (
+    Batch,
+    ColumnType,
+    Features,
+    Table,
+    as_text,
+    check_names,
+    data_frame,
+    is_gap,
+    objects,
+    refuse_gaps,
+    without_gaps,
+)
 from sepc.wording import shown
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
@@ -247,8 +259,7 @@ def _whole(table: Table, name: str, parts: list[Any], options: argparse.Namespac
     """A column from its parts; text is numbers if all of it is, and --decimal is given or its first cells are empty."""
     import numpy as np
 
-    from sepc.columns.recognition import is_gap_text
-    from sepc.columns.written import Written
+    from sepc.columns.recognition import Written, is_gap_text
 
     cells = np.concatenate(parts)
     is_open = options.decimal is not None or table.kind_of(name) is ColumnType.FOUND
@@ -258,3 +269,69 @@ def _whole(table: Table, name: str, parts: list[Any], options: argparse.Namespac
     read = Written.number("", decimal, "," if decimal == "." else ".").read(cells)
     is_known = np.array([cell is not None and not is_gap_text(cell) for cell in cells], dtype=bool)
     return read if is_known.any() and not np.isnan(read[is_known]).any() else cells
+
+
+# In bytes; shorter files are read whole, in half a second.
+SHORTEST_FILE = 32 * 2**20
+# Sampling more than this share of a file saves little.
+MOST_OF_FILE = 0.25
+# Places to read from: many, because neighbouring rows are often alike.
+N_PLACES = 1_000
+
+# Lines that are not rows.
+EMPTY = (b"\n", b"\r\n", b"\r")
+
+
+def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
+    """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read.
+
+    That is so for a short file, and if a sampled line has an odd number of quotes or cannot be read: to be sampled,
+    every line must be one row.
+    """
+    lines = _lines(table, most) if isinstance(table, CsvTable) else None
+    if not isinstance(table, CsvTable) or lines is None:
+        return None
+    sample = b"".join(lines)
+    only = replace(table, head=sample, rest=io.BytesIO())
+    try:
+        read = read_sample(found_rows(only, options), options, len(lines))
+    except InputError:
+        return None
+    if read.n_rows != sum(line not in EMPTY for line in lines):
+        return None
+    n_bytes = (table.source.n_bytes or 0) - _start(table)
+    return replace(read, n_rows=round(n_bytes * read.n_rows / len(sample)), is_estimate=True)
+
+
+def _start(table: CsvTable) -> int:
+    """Where the first row begins in the file."""
+    return table.rest.tell() - len(table.head)
+
+
+def _lines(table: CsvTable, most: int) -> list[bytes] | None:
+    """Whole lines from evenly spaced places in the file; None if it is short, or a line may not be a row."""
+    n_bytes, row_bytes = table.source.n_bytes, len(table.head) / max(1, table.head.count(b"\n"))
+    if n_bytes is None or isinstance(table.rest, AsUtf8):
+        return None
+    if n_bytes < max(SHORTEST_FILE, most * row_bytes / MOST_OF_FILE):
+        return None
+    lines: list[bytes] = []
+    with open(table.source.path, "rb") as file:
+        for block in _blocks(file, _start(table), n_bytes, round(most * row_bytes / N_PLACES)):
+            own = block.splitlines(keepends=True)
+            if not own or any(line.count(b'"') % 2 for line in own):
+                return None
+            lines += own
+    return lines
+
+
+def _blocks(file: IO[bytes], start: int, end: int, size: int) -> Iterator[bytes]:
+    """Whole lines from each place; the first block begins with the first row, and the last ends with the last row."""
+    for i in range(N_PLACES):
+        place = start + i * (end - size - start) // (N_PLACES - 1)
+        file.seek(place)
+        block = file.read(size)
+        first = 0 if i == 0 else block.find(b"\n") + 1
+        is_last = i == N_PLACES - 1
+        last = len(block) if is_last else block.rfind(b"\n") + 1
+        yield block[first:last] + (b"\n" if is_last and not block.endswith(b"\n") else b"")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from sepc.cli._memory import ProgressBar
+from sepc.cli._messages import InputError, complain, number_or_share, say
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, categorical_features, read_labelled
-from sepc.cli.messages import InputError, complain, say
-from sepc.cli.option_values import number_or_share
-from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments
 from sepc.wording import MOST_NAMES, counted, listed
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model
+from sepc.cli._messages import InputError, say
+from sepc.cli._model_file import load_model
+from sepc.cli._written_files import check_writable
 from sepc.cli.recourse import label_of, limits_from, row_of
-from sepc.cli.result_files import check_writable
 from sepc.cli.source import check_readable
-from sepc.io.atomic_files import write_whole
+from sepc.io.container import write_whole
 
 HTML_ENDINGS = (".html", ".htm")
 

@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import replace
 from typing import Any
 
+from sepc.cli._messages import say
 from sepc.cli.fitting import fitted
 from sepc.cli.labelled_rows import (
     LabelledRows,
@@ -16,7 +17,6 @@ from sepc.cli.labelled_rows import (
     found_rows,
     read_sample,
 )
-from sepc.cli.messages import say
 from sepc.cli.rows import open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Table
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
     """Rows of a table; a long CSV file is not read in full unless --suspects needs row numbers."""
-    from sepc.cli.csv_sample import read_spread
+    from sepc.cli.labelled_rows import read_spread
 
     spread = None if options.suspects else read_spread(table, options, MOST_ROWS)
     return read_sample(found_rows(table, options), options, MOST_ROWS) if spread is None else spread

@@ -7,16 +7,15 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli.memory import add_memory_argument
-from sepc.cli.messages import ALARM, InputError, complain, say
-from sepc.cli.model_file import add_model_arguments, in_words, load_model
-from sepc.cli.model_rows import RowDigest, beside, rows_in_batches, rows_in_memory
-from sepc.cli.result_files import check_result_file, check_writable, write_result
+from sepc.cli._memory import add_memory_argument
+from sepc.cli._messages import ALARM, InputError, complain, say
+from sepc.cli._model_file import add_model_arguments, in_words, load_model
+from sepc.cli._model_rows import RowDigest, beside, rows_in_batches, rows_in_memory
+from sepc.cli._state_files import Record, Run, check_reference, locked, read_state, write_state
+from sepc.cli._written_files import check_result_file, check_writable, write_result
 from sepc.cli.source import add_table_arguments, check_readable
-from sepc.cli.state_files import Record, Run, check_reference, read_state, write_state
-from sepc.cli.state_lock import locked
 from sepc.cli.tables import quoted
-from sepc.io.atomic_files import replacing
+from sepc.io.container import replacing
 from sepc.wording import counted, visible
 
 if TYPE_CHECKING:

@@ -7,14 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import load_model
-from sepc.cli.option_values import names_in, whole_number
+from sepc.cli._messages import InputError, names_in, say, whole_number
+from sepc.cli._model_file import load_model
+from sepc.cli._model_rows import scorer_for
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import check_readable, source_from
-from sepc.plain_values import plain
-from sepc.wording import counted, listed, visible
+from sepc.wording import counted, listed, plain, visible
 
 # What a file of relations may hold, and the type of each.
 LISTS, TABLES = ("relations", "together", "fixed"), ("bounds", "direction", "cost")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.messages import say
-from sepc.cli.model_file import in_words, load_model
-from sepc.cli.model_rows import add_feedback_arguments, beside, read_feedback
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.result_files import check_writable
+from sepc.cli._memory import ProgressBar
+from sepc.cli._messages import say
+from sepc.cli._model_file import in_words, load_model
+from sepc.cli._model_rows import add_feedback_arguments, beside, read_feedback
+from sepc.cli._written_files import check_writable
 
 HELP = "give failing regions a new model, and leave all other decisions as they were"
 EXAMPLE = """example:

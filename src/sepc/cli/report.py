@@ -6,6 +6,11 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from sepc.cli._memory import ProgressBar
+from sepc.cli._messages import InputError, complain, names_in, say
+from sepc.cli._model_file import add_key_argument, load_model
+from sepc.cli._model_rows import scorer_for
+from sepc.cli._written_files import check_writable
 from sepc.cli.fitting import (
     add_fit_arguments,
     add_held_out_arguments,
@@ -19,16 +24,10 @@ from sepc.cli.fitting import (
 )
 from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, beside_names, ids_in, read_labelled, read_rows
 from sepc.cli.look import looked_at
-from sepc.cli.messages import InputError, complain, say
-from sepc.cli.model_columns import scorer_for
-from sepc.cli.model_file import add_key_argument, load_model
-from sepc.cli.option_values import names_in
-from sepc.cli.progress_bar import ProgressBar
-from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import check_names
-from sepc.io.atomic_files import replacing
+from sepc.io.container import replacing
 
 HELP = "report on a model and held-out rows, as an HTML page or plain text"
 

@@ -10,12 +10,10 @@ from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sepc.cli.column_reading import Features, matched, objects
-from sepc.cli.memory import MemoryLimit
-from sepc.cli.messages import InputError
-from sepc.cli.progress_bar import ProgressBar
+from sepc.cli._memory import MemoryLimit, ProgressBar
+from sepc.cli._messages import InputError
 from sepc.cli.source import Source
-from sepc.cli.tables import Batch, ColumnType, Table, check_names
+from sepc.cli.tables import Batch, ColumnType, Features, Table, check_names, matched, objects
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
@@ -36,8 +34,8 @@ def open_table(source: Source) -> Iterator[Table]:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
-    from sepc.cli.csv_table import CsvTable
-    from sepc.cli.parquet_table import ParquetTable
+    from sepc.cli._csv_table import CsvTable
+    from sepc.cli._parquet_table import ParquetTable
 
     kind = ParquetTable if source.format == "parquet" else CsvTable
     with source.opened() as stream:

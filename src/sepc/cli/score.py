@@ -9,16 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, cast
 
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_columns import Scorer, scorer_for
-from sepc.cli.model_file import add_key_argument, load_model
+from sepc.cli._messages import InputError, names_in, say
+from sepc.cli._model_file import add_key_argument, load_model
+from sepc.cli._model_rows import Scorer, scorer_for
+from sepc.cli._written_files import check_writable
 from sepc.cli.monitor import open_monitor
-from sepc.cli.option_values import names_in
-from sepc.cli.result_files import check_writable
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, Table, is_gap, refuse_gaps
-from sepc.io.atomic_files import replacing
+from sepc.io.container import replacing
 from sepc.wording import MOST_NAMES, counted, listed, percent, shown
 
 # Returns the output columns of a batch, and counts of its rows.
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         check_writable(options.output, options.data, options.model)
     estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
-        from sepc.cli.decision_files import DecisionWriter, output_format
+        from sepc.cli._written_files import DecisionWriter, output_format
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
@@ -106,7 +105,7 @@ def _ignored(table: Table, used: Collection[str]) -> list[str]:
 def _remarks(estimator: Any) -> list[str]:
     """What is to be said of an edited model; nothing for others."""
     from sepc.estimators.editable import edits_in
-    from sepc.estimators.selective.lost_promise import has_lost_promise
+    from sepc.estimators.selective.promise import has_lost_promise
     from sepc.model.edits import count_of_edits
     from sepc.reporting.facts import promise_of
 
@@ -135,7 +134,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
     """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
 
-    from sepc.cli.decision_files import arrow_columns, columns_of
+    from sepc.cli._written_files import arrow_columns, columns_of
     from sepc.columns.preparation import UNREAD
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)

@@ -3,21 +3,185 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import csv
 import gzip
 import io
 import os
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
-from sepc.cli.messages import InputError
-from sepc.cli.option_values import names_in
-from sepc.cli.text_encoding import AsUtf8, is_utf8, wide_encoding
+from sepc.cli._memory import free_bytes, in_gigabytes
+from sepc.cli._messages import InputError, names_in
+from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
+
+# The texts of all sheets are held in memory, where they take this many times their unpacked size.
+TEXTS, COPIES = "xl/sharedStrings.xml", 10
+# Raised by a file that is damaged or is not an Excel file.
+DAMAGED_WORKBOOK = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, SyntaxError)
+
+
+def excel_as_csv(path: str, name: str, sheet: str | None) -> IO[bytes]:
+    """A sheet as a stream of CSV: the first one, or the one with this name."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ImportError('Excel files need openpyxl: pip install "sepc[excel]"') from error
+    try:
+        _refuse_too_much_text(path, name)
+        book = load_workbook(path, read_only=True, data_only=True)
+    except DAMAGED_WORKBOOK as error:
+        raise InputError(f"{name} cannot be read as an Excel file: {' '.join(str(error).split())[:160]}") from error
+    try:
+        return io.BufferedReader(_Lines(name, book, _chosen(book, name, sheet)), 2**16)
+    except InputError:
+        book.close()
+        raise
+
+
+def _chosen(book: Any, name: str, sheet: str | None) -> Any:
+    """The first sheet of a workbook, or the one with this name."""
+    sheets = {own.title: own for own in book.worksheets}
+    if not sheets:
+        raise InputError(f"{name} has no worksheet.")
+    if sheet is not None and sheet not in sheets:
+        known = listed(map(shown, sheets), MOST_NAMES)
+        raise InputError(f"{name} has no sheet {sheet!r}; it has {known}.{did_you_mean([sheet], sheets)}")
+    return next(iter(sheets.values())) if sheet is None else sheets[sheet]
+
+
+def _refuse_too_much_text(path: str, name: str) -> None:
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(part.file_size for part in archive.infolist() if part.filename == TEXTS)
+    free = free_bytes()
+    if free is not None and COPIES * n_bytes > free:
+        raise InputError(
+            f"{name} holds {in_gigabytes(n_bytes)} of text, which does not fit in memory; save the sheet as CSV."
+        )
+
+
+class _Lines(io.RawIOBase):
+    """The rows of a sheet as lines of CSV; `close` also closes the workbook."""
+
+    def __init__(self, name: str, book: Any, sheet: Any) -> None:
+        super().__init__()
+        self._name, self._book, self._waiting, self._lines = name, book, b"", _lines(sheet)
+
+    def close(self) -> None:
+        self._book.close()
+        super().close()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        while not self._waiting:
+            try:
+                line = next(self._lines, None)
+            except DAMAGED_WORKBOOK as error:
+                raise InputError(f"{self._name} is damaged: {' '.join(str(error).split())[:160]}") from error
+            if line is None:
+                return 0
+            self._waiting = line.encode()
+        n = min(len(target), len(self._waiting))
+        target[:n], self._waiting = self._waiting[:n], self._waiting[n:]
+        return n
+
+
+def _lines(sheet: Any) -> Iterator[str]:
+    """Lines of CSV, without empty rows, and without trailing empty cells where the header is empty too."""
+    # The size that the file declares may be wrong, and empty rows would be padded to it.
+    sheet.reset_dimensions()
+    width = 0
+    for row in sheet.iter_rows(values_only=True):
+        n = max((j + 1 for j, cell in enumerate(row) if cell not in (None, "")), default=0)
+        if n == 0:
+            continue
+        width = width or n
+        cells = [_text(cell) for cell in row[: max(n, width)]]
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(cells + [""] * (width - len(cells)))
+        yield line.getvalue()
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    if isinstance(cell, datetime):
+        # A date without a time is at midnight in Excel.
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(" ", "seconds")
+    return cell.isoformat() if isinstance(cell, date) else str(cell)
+
+
+# Byte order marks, longest first: that of UTF-32 begins with that of UTF-16.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+# The number of first bytes that show a wide encoding without a mark: most letters then have a zero byte on one side.
+SHOWN_BYTES = 512
+
+# Bytes transcoded at a time.
+CHUNK_BYTES = 2**18
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether an encoding is UTF-8, however it is spelt."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+
+
+def wide_encoding(first: bytes) -> str | None:
+    """The encoding of text with two or four bytes for each letter, judging by its first bytes; None for any other.
+
+    Examples
+    --------
+    >>> wide_encoding("id,label".encode("utf-16")), wide_encoding("id,label".encode("utf-16-be"))
+    ('utf-16', 'utf-16-be')
+    >>> wide_encoding(b"id,label") is None
+    True
+    """
+    marked = next((name for mark, name in MARKS.items() if first.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    first = first[: min(len(first), SHOWN_BYTES) // 4 * 4]
+    if not first:
+        return None
+    zeros = [first[j::4].count(0) / (len(first) // 4) for j in range(4)]
+    for name, pattern in (("utf-32-le", "0111"), ("utf-32-be", "1110"), ("utf-16-le", "0101"), ("utf-16-be", "1010")):
+        if all((share > 0.5) == (sign == "1") for share, sign in zip(zeros, pattern, strict=True)):
+            return name
+    return None
+
+
+class AsUtf8(io.BufferedReader):
+    """A stream of text in any encoding, read as UTF-8."""
+
+    def __init__(self, stream: IO[bytes], encoding: str) -> None:
+        import pyarrow as pa
+
+        recoded = pa.transcoding_input_stream(pa.PythonFile(stream, "r"), encoding, "utf-8")
+        super().__init__(recoded, CHUNK_BYTES)
+        self._stream = stream
+
+    def tell(self) -> int:
+        """How far the original stream has been read."""
+        return self._stream.tell()
+
 
 STANDARD_INPUT = "-"
 FORMATS = {
@@ -86,8 +250,6 @@ class Source:
     def opened(self) -> Iterator[IO[bytes]]:
         """Its bytes, from the beginning; Excel and CSV in another encoding are read as CSV in UTF-8."""
         if self.format == "excel":
-            from sepc.cli.excel import excel_as_csv
-
             with excel_as_csv(self.path, self.name, self.sheet) as lines:
                 yield lines
         elif self.is_standard_input:

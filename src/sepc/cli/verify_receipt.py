@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sepc.cli.erased_rows import left_table
+from sepc.cli._erased_rows import left_table
+from sepc.cli._memory import ProgressBar
+from sepc.cli._messages import InputError, say
+from sepc.cli._model_file import load_model
 from sepc.cli.forget import add_reading_arguments, salts_beside
-from sepc.cli.messages import InputError, say
-from sepc.cli.model_file import load_model
-from sepc.cli.progress_bar import ProgressBar
 from sepc.cli.source import add_table_arguments, check_readable
 from sepc.wording import counted
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.plain_values import plain
-from sepc.points.row_hash import row_hashes
+from sepc.points.row_digest import row_hashes
 from sepc.records import floats, lists, record, text
+from sepc.wording import plain
 
 # Rows are encoded from other folds, so that their own label does not leak into their encoding.
 N_FOLDS = 5

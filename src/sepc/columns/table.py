@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.columns.time_texts import has_zone
+from sepc.columns.notations import has_zone
 from sepc.points.inputs import is_gap as is_gap  # re-exported for modules that read columns
 from sepc.wording import MOST_NAMES, listed, shown
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray
 from sepc.columns.preparation import Preparation
-from sepc.points.row_hash import row_hashes
+from sepc.points.row_digest import row_hashes
 
 SEED = 0
 

@@ -2,26 +2,236 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.deferred import defer, deferrable_column
-from sepc.decisions.frames import column_of_names, frame_of
-from sepc.decisions.kinds import Cause, Rule, verdict, verdict_in_brief
+from sepc.decisions.kinds import Cause, Reason, Rule, Sentence, join_sentences, names_of, verdict, verdict_in_brief
 from sepc.decisions.letter import Grounds, Handling, Letter, Words, letter_about
-from sepc.decisions.row_wise import SHARED, RowView, RowWise, given_fields, replace_columns
-from sepc.decisions.sentences import Reason, Sentence, join_sentences
 from sepc.wording import decimal, percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+One = TypeVar("One")
+Rows = TypeVar("Rows", bound="RowWise[Any]")
+
+# Metadata of a field that all rows share.
+SHARED = {"shared": True}
+
+# Cached for each dataclass, since looking through its fields takes longer than taking a row.
+_FIELD_NAMES: dict[type[Any], tuple[str, ...]] = {}
+_SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
+
+
+class RowWise(Generic[One]):
+    """Mixin for frozen dataclasses of arrays, one of them `label`: length, indexing and filtering.
+
+    An integer gives one row; a slice, a mask or an array of positions gives fewer rows. Fields that are `SHARED` or
+    None stay as they are.
+    """
+
+    label: NDArray[Any]
+
+    def _single(self) -> One:
+        """The only row, as single values."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __iter__(self) -> Iterator[One]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, chosen: int | np.integer[Any]) -> One: ...
+
+    @overload
+    def __getitem__(self, chosen: slice | NDArray[Any] | list[Any]) -> Self: ...
+
+    def __getitem__(self, chosen: Any) -> Any:
+        if isinstance(chosen, int | np.integer):
+            return self[[int(chosen)]]._single()
+        rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
+        if not isinstance(rows, slice) and rows.size == 0:
+            rows = rows.astype(np.int64)
+        shared = shared_fields(type(self))
+        by_row = {name: values for name, values in given_fields(self).items() if name not in shared}
+        return replace_columns(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
+
+
+def given_fields(rows: Any) -> dict[str, Any]:
+    """The fields as they were given: deferred columns are not computed."""
+    given = vars(rows)
+    return {name: given[name] for name in _field_names(type(rows))}
+
+
+def replace_columns(rows: Rows, /, **changes: Any) -> Rows:
+    """The same rows with some fields replaced, like `dataclasses.replace`, without computing deferred columns."""
+    replaced = object.__new__(type(rows))
+    vars(replaced).update(given_fields(rows) | changes)
+    return replaced
+
+
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    if kind not in _FIELD_NAMES:
+        _FIELD_NAMES[kind] = tuple(f.name for f in fields(kind))
+    return _FIELD_NAMES[kind]
+
+
+def shared_fields(kind: type[Any]) -> frozenset[str]:
+    """Names of the fields that all rows share."""
+    if kind not in _SHARED_FIELDS:
+        _SHARED_FIELDS[kind] = frozenset(f.name for f in fields(kind) if "shared" in f.metadata)
+    return _SHARED_FIELDS[kind]
+
+
+class RowView:
+    """One row of a `RowWise`: the same attributes, as single values."""
+
+    _kinds: ClassVar[Mapping[str, type]] = {}
+    _only: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_only":
+            raise AttributeError(name)
+        value = getattr(self._only, name)
+        if value is None or name in shared_fields(type(self._only)):
+            return value
+        if callable(value):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        single = value[0]
+        if name in self._kinds:
+            return self._kinds[name](single)
+        return single.item() if isinstance(single, np.generic) else single
+
+
+class Deferred:
+    """A column with one entry per row that is computed once, on first access.
+
+    Indexing with a slice, a mask or positions gives the column of these rows, and computes only these unless the
+    whole column is known.
+
+    Parameters
+    ----------
+    compute : callable
+        Computes the column from `by_row`, row by row.
+    by_row : arrays, deferred columns, or anything else with one entry per row that can be indexed the same way
+    """
+
+    def __init__(self, compute: Callable[..., NDArray[Any]], *by_row: Any) -> None:
+        self._compute, self._by_row = compute, by_row
+        self._values: NDArray[Any] | None = None
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The column."""
+        if self._values is None:
+            self._values = self._compute(*map(values_of, self._by_row))
+        return self._values
+
+    def __getitem__(self, rows: Any) -> Deferred | NDArray[Any]:
+        if self._values is not None:
+            return np.asarray(self._values[rows])
+        return Deferred(self._compute, *(column[rows] for column in self._by_row))
+
+    def __reduce__(self) -> Any:
+        # A pickle holds the computed values, and can be read without this class.
+        return np.asarray, (self.values,)
+
+
+class DeferrableColumn:
+    """A dataclass field that may be given as `Deferred`, and is read as an array."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, rows: Any, owner: type | None = None) -> Any:
+        if rows is None:
+            # This way dataclasses see a field without a default.
+            raise AttributeError(self._name)
+        return values_of(vars(rows)[self._name])
+
+    def __set__(self, rows: Any, column: Any) -> None:
+        vars(rows)[self._name] = column
+
+
+def deferrable_column() -> Any:
+    """Declare a field that may be given as `Deferred`; annotate it with the type it is read as."""
+    return DeferrableColumn()
+
+
+def defer(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
+    """A `Deferred` column, for a field declared with `deferrable_column`."""
+    return Deferred(compute, *by_row)
+
+
+def values_of(column: Any) -> Any:
+    """A column itself or, if it is deferred, its values."""
+    return column.values if isinstance(column, Deferred) else column
+
+
+# Types of cells that are numbers or missing, and the largest whole number up to which doubles are exact.
+PLAIN_NUMBERS = {float, int, bool, type(None), np.float64, np.int64, np.bool_}
+LARGEST_EXACT = 2**53
+
+
+def frame_of(columns: Mapping[str, Any], index: Any = None) -> pd.DataFrame:
+    """The columns as a pandas DataFrame; raises an ImportError with advice if pandas is not installed."""
+    pandas = _pandas()
+    try:
+        return pandas.DataFrame(dict(columns), index=index)
+    except UnicodeEncodeError:  # text with half of a surrogate pair, which pandas holds only as objects
+        cells = [np.asarray(values) for values in columns.values()]
+        series = [pandas.Series(one, dtype=object if one.dtype.kind in "OU" else None, index=index) for one in cells]
+        frame = pandas.DataFrame(dict(enumerate(series)), index=index)
+        return frame.set_axis(pandas.Index(list(columns), dtype=object), axis=1)
+
+
+def frame_of_rows(rows: Sequence[Sequence[Any]], names: Sequence[Any], index: Any = None) -> pd.DataFrame:
+    """Rows of cells as a pandas DataFrame; of doubles if all are numbers or None, which is much faster."""
+    pandas, doubles = _pandas("Rows given as dicts need"), doubles_of(rows)
+    if doubles is not None:
+        return pandas.DataFrame(doubles, columns=pandas.Index(names, dtype=object), index=index)
+    return frame_of({name: [row[j] for row in rows] for j, name in enumerate(names)}, index)
+
+
+def doubles_of(rows: Sequence[Sequence[Any]]) -> FloatArray | None:
+    """Rows of cells as doubles, with NaN for None; None if some cell is not a number that a double can hold."""
+    types = {type(cell) for row in rows for cell in row}
+    if not types <= PLAIN_NUMBERS:
+        return None
+    if int in types and any(type(cell) is int and abs(cell) > LARGEST_EXACT for row in rows for cell in row):
+        return None
+    return np.array(rows, dtype=np.float64)
+
+
+def index_of(X: Any) -> Any:
+    """The index of a pandas DataFrame; None for any other table."""
+    index = getattr(X, "index", None)
+    return index if hasattr(X, "columns") and hasattr(index, "get_indexer") else None
+
+
+def column_of_names(kind: type[Rule] | type[Cause], values: ArrayLike) -> Any:
+    """Names of rules or causes as a column of strings; fast, since pandas converts each name only once."""
+    names = _pandas().Series(names_of(kind, list(kind)))
+    return names.array.take(np.searchsorted(list(kind), np.asarray(values)))
+
+
+def _pandas(what: str = "to_frame needs") -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(f"{what} pandas: pip install pandas") from error
+    return pd
+
 
 # Special region numbers: an unseen combination of ellipsoids, and a model without regions.
 NEW_COMBINATION = -1

@@ -1,27 +1,35 @@
-"""The base class of all estimators, and `decide` for any classifier."""
+"""The base classes of all estimators, their checks, and `decide` for any classifier."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
-from sepc._typing import FloatArray, LazyTable, RowsLike
-from sepc.decisions.decisions import NO_REGIONS, Decisions, positions_of, probability_of, rename_features
-from sepc.decisions.frames import index_of
+from sepc._typing import FloatArray, IntArray, LazyTable, RowsLike
+from sepc.columns.table import LARGEST_EXACT, cells_of, is_gap, is_table, refuse_masked, refuse_repeated
+from sepc.columns.table import column_names as names_in_table
+from sepc.decisions.decisions import NO_REGIONS, Decisions, index_of, positions_of, probability_of, rename_features
 from sepc.decisions.kinds import Cause
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
 from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
-from sepc.wording import check_number, counted
+from sepc.points.inputs import refuse_missing_labels
+from sepc.wording import MOST_NAMES, check_number, counted, listed, shown
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
+
 
 # The default `min_trust` for classifiers of other libraries.
 MIN_TRUST = 0.95
@@ -288,3 +296,129 @@ def _labels(block: Any, model: Any) -> Any:
 
 def _probabilities(block: Any, model: Any) -> Any:
     return model.predict_proba(block) if len(block) else np.empty((0, len(model.classes_)))
+
+
+def column_names(X: Any) -> tuple[Any, ...]:
+    """Names of the columns of a DataFrame; for an array x0, x1 and so on."""
+    return tuple(names_in_table(X)) if hasattr(X, "columns") else tuple(f"x{j}" for j in range(X.shape[1]))
+
+
+def column_positions(by: Any, X: Any) -> IntArray:
+    """Positions of the columns `by`: one or several names or positions, or a function of `X` that returns them.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist or is repeated.
+    """
+    chosen = by(X) if callable(by) else by
+    if not isinstance(chosen, str | int | np.integer | Iterable):
+        raise ValueError(f"by is {chosen!r}; it must name columns, or give their positions.")
+    chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
+    names = column_names(X)
+    positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]
+    if len(set(positions)) < len(positions):
+        raise ValueError(f"by names a column twice: {chosen}.")
+    return np.array(positions, dtype=np.int64)
+
+
+def _position(column: Any, names: Sequence[Any], *, named: bool) -> int:
+    if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if not -len(names) <= column < len(names):
+            raise ValueError(f"by has position {column}, but X has {len(names)} columns.")
+        return int(column) % len(names)
+    if not named:
+        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or pass a DataFrame.")
+    if column not in names:
+        known = listed(map(shown, names), MOST_NAMES)
+        raise ValueError(f"by names the column {column!r}; the columns are {known}.")
+    return list(names).index(column)
+
+
+def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:
+    """The cells of some columns, of shape (n, k), with None for all missing values."""
+    cells = np.empty((X.shape[0], len(positions)), dtype=object)
+    for j, position in enumerate(positions):
+        column = _safe_indexing(X, int(position), axis=1)
+        values = np.asarray(column, dtype=object).tolist()
+        has_large = any(isinstance(cell, float) and abs(cell) >= LARGEST_EXACT for cell in values)
+        if has_large and hasattr(column, "to_list"):
+            values = cells_of(column)
+        cells[:, j] = [None if is_gap(cell) else cell for cell in values]
+    return cells
+
+
+class Wrapper(MetaEstimatorMixin, DecidingClassifier[D]):
+    """A wrapper around `estimator`; it accepts missing values if `estimator` does."""
+
+    estimator: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+class LabelPreservingWrapper(Wrapper[D]):
+    """A wrapper whose labels and probabilities are those of `estimator_`, the fitted classifier inside."""
+
+    estimator_: Any
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """The classifier's probabilities, of shape (n, C); for a Dask collection, as a Dask array."""
+        return super().predict_proba(X)
+
+    def _labels(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.estimator_.predict(X))
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        return np.asarray(self.estimator_.predict_proba(X))
+
+
+def take_features(wrapper: Any, fitted: Any) -> None:
+    """Copy the number and the names of features from a fitted classifier."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(fitted, name):
+            setattr(wrapper, name, getattr(fitted, name))
+
+
+def check_given(X: Any, y: Any) -> None:
+    """Raise for training rows and labels that scikit-learn would refuse in its own terms, or take for others."""
+    for name, given, kinds in (("X", X, (Mapping, str, PathLike)), ("y", y, (Mapping,))):
+        if isinstance(given, kinds) and not hasattr(given, "shape"):  # as a sparse array of keys has
+            kind = "text" if isinstance(given, str) else f"a {type(given).__name__}"
+            raise TypeError(f"{name} is {kind}; give a DataFrame or an array of rows as X, and their labels as y.")
+    refuse_masked(X)
+    if is_table(X):
+        names = names_in_table(X)
+        refuse_repeated(names)
+        if not names:
+            raise ValueError("X has no columns.")
+        if isinstance(y, str):
+            raise ValueError(f"y is the text {shown(y)}; with a table in memory, give the labels themselves.")
+        if len(X) == 0:
+            raise ValueError("X has no rows.")
+
+
+def check_classes(labels: NDArray[Any]) -> None:
+    """Raise unless labels can be classes; those of several types have no order."""
+    of_type = {type(label): label for label in labels.tolist()}
+    if len(of_type) > 1:
+        first, second, *_ = of_type.values()
+        raise ValueError(
+            f"Labels must be of one type, but y holds {listed(kind.__name__ for kind in of_type)}, as in "
+            f"{shown(first)} and {shown(second)}. Convert them, as with map(str, y)."
+        )
+    check_classification_targets(labels)
+
+
+def check_labels(y: ArrayLike, who: str) -> NDArray[Any]:
+    """Check `y` and return it as a 1-d array of labels of any type."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    labels = column_or_1d(y, warn=True)
+    refuse_missing_labels(labels)
+    assert_all_finite(labels, input_name="y")
+    check_classes(labels)
+    return np.asarray(labels)

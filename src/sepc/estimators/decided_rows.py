@@ -9,13 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc.columns.preparation import feature_displays
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import decide
-from sepc.estimators.checks import check_labels
+from sepc.estimators.base import check_labels, decide
 from sepc.estimators.partition_behind import partition_behind
 from sepc.model.provenance import Provenance
-from sepc.model.seen_rows import given_columns
 from sepc.model.sep_model import keeps_hashes
-from sepc.model.training_summary import FeatureDisplay
+from sepc.model.training_summary import FeatureDisplay, given_columns
 from sepc.points.row_digest import digest_of_rows
 
 

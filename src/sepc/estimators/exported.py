@@ -17,12 +17,12 @@ from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import LARGEST_EXACT
 from sepc.estimators.editable import edits_in
-from sepc.estimators.repaired.estimator import RepairedClassifier
+from sepc.estimators.repaired import RepairedClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.lost_promise import LOST
+from sepc.estimators.selective.promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.stratified.estimator import StratifiedClassifier
-from sepc.estimators.trusted.estimator import TrustedClassifier
+from sepc.estimators.stratified import StratifiedClassifier
+from sepc.estimators.trusted import TrustedClassifier
 from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights

@@ -13,9 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
 from sepc.columns.table import column_names, refuse_masked, refuse_repeated, with_columns
-from sepc.decisions.decisions import Decisions
-from sepc.decisions.frames import doubles_of, frame_of_rows, index_of
-from sepc.decisions.row_wise import replace_columns
+from sepc.decisions.decisions import Decisions, doubles_of, frame_of_rows, index_of, replace_columns
 from sepc.errors import LeftOutWarning
 from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
 from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.repaired.decisions import RepairedDecisions
+from sepc.estimators.repaired import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.trusted.decisions import TrustedDecisions
+from sepc.estimators.trusted_decisions import TrustedDecisions
 
 
 def partition_behind(decisions: Decisions) -> SEPDecisions | None:

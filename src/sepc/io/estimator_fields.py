@@ -1,16 +1,29 @@
-"""What a model file stores for every estimator: parameters, number and names of features, and how it was made."""
+"""What a model file stores for every estimator, and how it recognises models of other libraries."""
 
 from __future__ import annotations
 
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
-from sepc.io.reader import Reader
-from sepc.io.records import record_from, record_to_node
-from sepc.io.values import are_among, parameters_from, parameters_to_node
-from sepc.io.writer import Node, Writer
+from sepc.errors import ForeignModelError
+from sepc.io.codec import (
+    Node,
+    Reader,
+    Writer,
+    are_among,
+    parameters_from,
+    parameters_to_node,
+    record_from,
+    record_to_node,
+)
 from sepc.model.provenance import Provenance
 
 Estimator = TypeVar("Estimator")
@@ -59,3 +72,64 @@ def restore_fields(fresh: Estimator, reader: Reader) -> Estimator:
     has_one = reader.has("provenance")
     estimator.provenance_ = record_from(Provenance, reader.part("provenance")) if has_one else None
     return fresh
+
+
+# The qualified name of a class, shown in errors.
+NAME = re.compile(r"[\w.<>]{1,300}")
+
+
+def fingerprint_of(estimator: Any) -> Node:
+    """The class of a fitted model and a hash of its contents; the hash is None if it cannot be computed."""
+    fitted = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    try:
+        hashed = joblib.hash(fitted, hash_name="sha1")
+    except (pickle.PicklingError, TypeError, AttributeError):
+        hashed = None
+    return {"kind": f"{type(fitted).__module__}.{type(fitted).__qualname__}", "hash": hashed}
+
+
+def reattach(given: Any, reader: Reader, argument: str) -> Any:
+    """Return the model given to `load` if it is the one that the file was saved with, else raise."""
+    kind = reader.text("kind")
+    if not NAME.fullmatch(kind) or "hash" not in reader.node:
+        raise reader.wrong("does not name a class of another library")
+    if given is None:
+        raise ForeignModelError(
+            f"This file was saved with a model of another library, {kind!r}, which it does not contain; "
+            f"pass that model to load: load(path, {argument}=...).",
+            kind,
+            argument,
+        )
+    fingerprint = fingerprint_of(given)
+    if fingerprint["kind"] != kind:
+        message = f"The file was saved with {kind!r}, but {argument} is {fingerprint['kind']!r}."
+        raise ForeignModelError(message, kind, argument)
+    if reader.has("hash") and fingerprint["hash"] != reader.text("hash"):
+        raise ForeignModelError(
+            f"The {argument} passed is a {kind!r}, but not the one the file was saved with: its fingerprint differs. "
+            "It may be another model, or have been refitted, or fitted by another version of its library.",
+            kind,
+            argument,
+        )
+    return given
+
+
+@dataclass(frozen=True)
+class InnerModels:
+    """Writes and reads models inside a wrapper: those of this library in full, others by their fingerprint."""
+
+    write: Callable[[Any, Writer], Node | None]
+    read: Callable[[Reader], Any]
+    estimator: Any = None
+    transformer: Any = None
+
+    def to_node(self, model: Any, writer: Writer) -> Node:
+        """Write a model inside a wrapper."""
+        node = self.write(model, writer.under("ours"))
+        return {"ours": node} if node is not None else {"foreign": fingerprint_of(model)}
+
+    def from_node(self, reader: Reader) -> Any:
+        """Read the model, or take the one given to `load`."""
+        if reader.has("ours"):
+            return self.read(reader.part("ours"))
+        return reattach(self.estimator, reader.part("foreign"), "estimator")

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.codec import Node, name_now
 from sepc.io.container import Arrays, digest
-from sepc.io.values import name_now
-from sepc.io.writer import Node
 from sepc.model.edits import Edit
 from sepc.wording import counted, name_of, short, visible
 

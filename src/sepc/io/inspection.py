@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
+from sepc.io.codec import Node, name_now
 from sepc.io.history import ModelHistory, edits_in_words
-from sepc.io.values import name_now
-from sepc.io.writer import Node
 from sepc.wording import name_of
 
 # The most classes and features to name, and the most parameters; no estimator has more parameters.

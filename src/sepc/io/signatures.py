@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sepc.errors import SignatureError
-from sepc.io.atomic_files import replacing, write_whole
-from sepc.io.container import decode, read_bytes
+from sepc.io.container import decode, read_bytes, replacing, write_whole
 
 # Added to the name of the model file.
 SUFFIX = ".sig"

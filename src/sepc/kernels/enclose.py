@@ -12,18 +12,13 @@ from numpy.typing import ArrayLike
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
-from sepc.kernels._core_set import FlatRowsError, RefusedError, enclose_whitened
-from sepc.kernels._frame import WhiteningFrame, frame_of
-from sepc.kernels.magnitude import divisors
-from sepc.kernels.threads import single_threaded
-from sepc.points.farthest import Farthest, distinct
+from sepc.kernels._core_set import FlatRowsError, RefusedError, WhiteningFrame, enclose_whitened, frame_of
+from sepc.kernels.numeric import divisors, single_threaded
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
-from sepc.points.protocol import PointSet
-from sepc.points.reduction_cache import reduce_once
-from sepc.points.reductions import MOMENTS, ProjectionRange, Spread
-from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.shapes.norms import squared_norms
+from sepc.points.protocol import PointSet, reduce_once
+from sepc.points.reductions import MOMENTS, Farthest, ProjectionRange, Spread, distinct
+from sepc.shapes.ellipsoid import Ellipsoid, squared_norms
 from sepc.wording import check_number, counted
 
 # Up to this many rows are gathered once and solved as arrays; larger sets are only accessed through reductions.

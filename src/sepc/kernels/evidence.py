@@ -17,9 +17,9 @@ from scipy.special import softmax
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
+from sepc.kernels.numeric import single_threaded
 from sepc.kernels.softmax import Softmax, fit_softmax
 from sepc.kernels.stepped_columns import SteppedColumns
-from sepc.kernels.threads import single_threaded
 
 # The prior of a pool's penalty, and how many weights of the pool it counts as. The prior of a group's penalty is its
 # pool's penalty, and counts as this many weights of the group, but at most as many as the group has.

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.kernels.cone_program import ConeProgram, Solution
+from sepc.kernels._cone_program import ConeProgram, Solution
 from sepc.kernels.project import HalfSpace, Projection, Projector, ellipsoid_multiplier
 
 # A combination of constraints that is positive by less than this share of its terms may be positive by rounding.

@@ -11,12 +11,10 @@ from scipy.special import expit, log_softmax, softmax
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.kernels._bounded import Signed
-from sepc.kernels._columns import Columns, DenseColumns, Floats
 from sepc.kernels._directions import Curvature, Linear
-from sepc.kernels._newton import ConvexLoss, minimise
-from sepc.kernels.stepped_columns import SteppedColumns
-from sepc.kernels.threads import single_threaded
+from sepc.kernels._newton import ConvexLoss, Signed, minimise
+from sepc.kernels.numeric import single_threaded
+from sepc.kernels.stepped_columns import Columns, DenseColumns, Floats, SteppedColumns
 
 # The penalty of the offset in a factor of rows, per unit of weight: small against the curvature, but not zero.
 OFFSET_PRIOR = 1e-4

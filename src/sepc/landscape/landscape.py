@@ -4,30 +4,217 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.columns.table import column_names, is_categorical
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
-from sepc.kernels.threads import single_threaded
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.overlaps import class_ellipsoids, overlaps_of
-from sepc.landscape.rows_by_class import RowsByClass, rows_by_class
-from sepc.landscape.wording import summary_of
-from sepc.model.locate import as_values, locate, unpack_sets
+from sepc.kernels.numeric import single_threaded
+from sepc.landscape.figures import LandscapeFigures, Overlap, class_ellipsoids, overlaps_of
+from sepc.model.counts import SignatureTable
+from sepc.model.membership import as_values, locate, unpack_sets
 from sepc.model.sep_model import SEPModel
-from sepc.model.signature_table import SignatureTable
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.signatures import SignatureCounts
-from sepc.wording import check_number
+from sepc.points.inputs import as_points, feature_names, refuse_missing_labels
+from sepc.points.reductions import SignatureCounts
+from sepc.points.row_digest import row_hashes
+from sepc.wording import check_number, counted, listed, percent
+
+# More classes than this are counted, not listed.
+MOST_NAMES = 6
+
+
+def summary_of(summary: LandscapeFigures) -> str:
+    """The classes, how their ellipsoids overlap, and how many rows the partition cannot separate."""
+    parts = [_classes(summary), *_flat(summary)]
+    if summary.overlaps:
+        parts += [_overlaps(summary), _partition(summary), *_small(summary)]
+    return " ".join(parts)
+
+
+def overlaps_in_words(summary: LandscapeFigures) -> str:
+    """How the ellipsoids of the classes overlap, without the partition."""
+    return " ".join([*_flat(summary), _overlaps(summary)]) if summary.overlaps else _classes(summary)
+
+
+def _classes(summary: LandscapeFigures) -> str:
+    n_classes = len(summary.classes)
+    if n_classes == 1:
+        return f"All {summary.n_all:,} rows belong to one class, {summary.classes[0]!r}: there is nothing to separate."
+    text = f"{summary.n_all:,} rows of {n_classes} classes"
+    if n_classes > MOST_NAMES:
+        return f"{text}."
+    return f"{text}: {listed([f'{c!r} ({n:,})' for c, n in zip(summary.classes, summary.n_rows, strict=True)])}."
+
+
+def _flat(summary: LandscapeFigures) -> list[str]:
+    d = len(summary.feature_names)
+    few = [repr(c) for c, n in zip(summary.classes, summary.n_rows, strict=True) if n <= d]
+    if not few:
+        return []
+    shown = listed(few) if len(few) <= MOST_NAMES else f"{len(few)} classes"
+    is_one = len(few) == 1
+    return [
+        f"{shown} {'has' if is_one else 'have'} no more rows than there are features ({d}), so "
+        f"{'its ellipsoid is' if is_one else 'their ellipsoids are'} flat."
+    ]
+
+
+def _overlaps(summary: LandscapeFigures) -> str:
+    if len(summary.classes) == 2:
+        return _two(summary.overlaps[0], summary)
+    n_apart = sum(overlap.disjoint for overlap in summary.overlaps)
+    shown = f"{n_apart:,} {'is' if n_apart == 1 else 'are'}" if n_apart else "none is"
+    text = f"Of {len(summary.overlaps):,} pairs of class ellipsoids, {shown} disjoint."
+    most = max(summary.overlaps, key=lambda overlap: overlap.n_first + overlap.n_second)
+    if most.n_first + most.n_second == 0:
+        return text if n_apart == len(summary.overlaps) else f"{text} No row lies in two of them."
+    return f"{text} The pair with the most rows in both: {_rows(most, summary)}."
+
+
+def _two(overlap: Overlap, summary: LandscapeFigures) -> str:
+    if overlap.disjoint:
+        return "Their ellipsoids are disjoint."
+    if overlap.n_first + overlap.n_second == 0:
+        return "Their ellipsoids overlap, but no row lies in both."
+    taken = [
+        f"{percent(ratio)} of the volume of {summary.classes[k]!r}"
+        for k, ratio in ((overlap.first, overlap.ratio_first), (overlap.second, overlap.ratio_second))
+        if ratio
+    ]
+    volumes = f"; the ellipsoid around these rows has {listed(taken)}" if taken else ""
+    return f"Their ellipsoids overlap: {_rows(overlap, summary)} lie in both{volumes}."
+
+
+def _rows(overlap: Overlap, summary: LandscapeFigures) -> str:
+    counts = ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
+    texts = [f"{counted(n, 'row')} of {summary.classes[k]!r} ({percent(n / summary.n_rows[k])})" for k, n in counts]
+    return listed(texts)
+
+
+def _partition(summary: LandscapeFigures) -> str:
+    is_sample = summary.n_partitioned < summary.n_all
+    rows = f"a sample of {summary.n_partitioned:,} rows" if is_sample else "all rows"
+    text = (
+        f"A partition of {rows} ({counted(summary.n_ellipsoids, 'ellipsoid')}, "
+        f"{counted(summary.n_regions, 'region')}) {_mixed_regions(summary)}."
+    )
+    if summary.n_mixed and is_sample:
+        text += " Another sample may give other figures."
+    if summary.outside_share:
+        text += f" {percent(summary.outside_share)} of the rows lie in no ellipsoid."
+    return text
+
+
+def _mixed_regions(summary: LandscapeFigures) -> str:
+    if summary.n_mixed == 0:
+        return "has no region with more than one label"
+    return (
+        f"leaves {percent(summary.mixed_share)} of the rows in regions with several labels, "
+        f"where {percent(summary.outvoted_share)} of all rows have a minority label"
+    )
+
+
+def _small(summary: LandscapeFigures) -> list[str]:
+    if summary.n_small == 0:
+        return []
+    is_one = summary.n_small == 1
+    return [
+        f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if is_one else 'are small disjuncts'}, with "
+        f"less than {percent(summary.small)} of the rows of {'its' if is_one else 'their'} label; "
+        f"{percent(summary.small_share)} of the rows lie in no larger ellipsoid of their label."
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsByClass:
+    """Rows sorted by class, so that the rows of one class are a view, not a copy.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+    classes : (C,) array
+        The labels, sorted.
+    n_rows : (C,) array
+        Rows of each class.
+    places : (n,) array
+        The original position of each row.
+    names : tuple of str
+        Names of the features.
+    """
+
+    rows: FloatArray
+    classes: NDArray[Any]
+    n_rows: IntArray
+    places: IntArray
+    names: tuple[str, ...]
+
+    @cached_property
+    def of_class(self) -> tuple[FloatArray, ...]:
+        """The rows of each class."""
+        return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
+
+    def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
+        """Draw about `n` rows in proportion to the classes, but at least `fewest` of each, or all of a smaller one.
+
+        Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
+        """
+        if n is None or n >= len(self.rows):
+            return self
+        share = n / len(self.rows)
+        wanted = np.maximum((share * self.n_rows).astype(np.int64), np.minimum(self.n_rows, fewest))
+        starts = np.cumsum(self.n_rows) - self.n_rows
+        parts = zip(self.of_class, starts, wanted.tolist(), strict=True)
+        chosen = np.concatenate([start + _smallest_hashes(rows, k, seed) for rows, start, k in parts])
+        return RowsByClass(self.rows[chosen], self.classes, wanted, self.places[chosen], self.names)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of every row."""
+        return np.repeat(self.classes, self.n_rows)
+
+
+def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
+    """Check a table of finite numbers and its labels, and sort the rows by class."""
+    points, names = as_points(X), feature_names(X)
+    if not isinstance(points, ArrayPoints):
+        raise TypeError("Landscape needs an in-memory array or DataFrame; X is read lazily or in blocks.")
+    labels = _check_labels(y)
+    if len(labels) != points.n_points:
+        raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
+    classes, which = np.unique(labels, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    return RowsByClass(points.rows[order], classes, np.bincount(which), order, names)
+
+
+def _check_labels(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("Landscape needs the label of every row; y is None.")
+    labels = np.asarray(column_or_1d(y, warn=True))
+    refuse_missing_labels(labels)
+    kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
+    if "str" in kinds and len(kinds) > 1:
+        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which cannot be sorted; convert them to one.")
+    check_classification_targets(labels)
+    return labels
+
+
+def _smallest_hashes(rows: FloatArray, n: int, seed: int) -> IntArray:
+    if n >= len(rows):
+        return np.arange(len(rows))
+    return np.sort(np.argpartition(row_hashes(rows, seed), n - 1)[:n])
+
 
 # A sample keeps at least this many rows of every class, or all rows of a smaller one, so that rare classes are seen.
 MIN_CLASS_ROWS = 100

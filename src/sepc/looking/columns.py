@@ -1,18 +1,133 @@
-"""What stands out in columns: those left out, those read as another type, and those in doubt."""
+"""What stands out in columns: left out, in doubt, totals, units in names, and spellings of one value."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import FloatArray
 from sepc.columns.kinds import OTHER_TEXTS, READ_AGAIN, Column, Kind
+from sepc.columns.notations import UNITS, unit_of
 from sepc.columns.preparation import left_out_in_words
-from sepc.columns.recognition import MIXED_ZONES
-from sepc.columns.written import What
+from sepc.columns.recognition import MIXED_ZONES, What, is_gap_text
 from sepc.errors import LeftOutWarning
 from sepc.looking.findings import Finding, Severity
-from sepc.looking.header_units import header_findings
-from sepc.wording import MOST_NAMES, listed, shown
+from sepc.wording import MOST_NAMES, counted, listed, shown
+
+# Names of a row of totals, in several languages.
+TOTAL = re.compile(
+    r"(?:grand |sub)?[- ]?totals?|sum|sums|total g[eé]n[eé]ral|summe|gesamt(?:summe)?|insgesamt|totaal|totale|"
+    r"suma|soma|toplam|итого|всего|合计|总计|合計|計",
+    re.IGNORECASE,
+)
+# Fewer nonzero cells than this may add up to the last one by chance.
+FEWEST_ADDED = 3
+# A sum may be off by this share of the absolute values added up, because of rounding.
+TOLERANCE = 1e-6
+
+
+def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
+    """A finding if the last row is called a total and holds a sum, or if all of its numbers, at least two, are sums.
+
+    Parameters
+    ----------
+    last : mapping of name to array
+        The last cell of each column as given; empty for a table without rows.
+    values : mapping of name to (n,) array
+        The columns that are used, as `Column.read` gives them.
+
+    Examples
+    --------
+    >>> sold = np.array([12.0, 7.0, 9.5, 28.5])
+    >>> shop = np.array(["north", "south", "west", "Total"], dtype=object)
+    >>> total_findings({"shop": shop[-1:]}, {"shop": shop, "sold": sold})[0].seen
+    "the last of 4 rows holds the sum of column 'sold' ('Total' in column 'shop')"
+    """
+    numbers = {name: column for name, column in values.items() if column.dtype.kind == "f"}
+    known = [name for name, column in numbers.items() if len(column) and not np.isnan(column[-1])]
+    sums = [name for name in known if _ends_with_sum(numbers[name])]
+    called = next((name for name, column in last.items() if len(column) and _is_called_total(column[-1])), None)
+    if not sums or (called is None and (len(sums) < 2 or len(sums) < len(known))):
+        return []
+    n_rows = len(next(iter(numbers.values())))
+    named = listed(map(shown, sums), MOST_NAMES)
+    columns = "the sum of column" if len(sums) == 1 else f"the sums of {len(sums):,} columns:"
+    word = "" if called is None else f" ({shown(last[called][-1])} in column {shown(called)})"
+    return [
+        Finding(
+            "rows",
+            Severity.WRONG,
+            f"the last of {n_rows:,} rows holds {columns} {named}{word}",
+            "A total is not a case like the others, and its numbers are far from theirs",
+            "Used anyway; remove the row",
+        )
+    ]
+
+
+def _is_called_total(cell: Any) -> bool:
+    return isinstance(cell, str) and TOTAL.fullmatch(cell.strip().rstrip(":").strip()) is not None
+
+
+def _ends_with_sum(numbers: FloatArray) -> bool:
+    """Whether the last number is the sum of the others, of which some are not zero."""
+    others = numbers[:-1][~np.isnan(numbers[:-1])]
+    if np.count_nonzero(others) < FEWEST_ADDED:
+        return False
+    with np.errstate(over="ignore"):
+        total, size = others.sum(), np.abs(others).sum()
+    return bool(np.isfinite(size) and abs(total - numbers[-1]) <= TOLERANCE * size)
+
+
+IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]\s*$")
+# Spellings of units that people confuse; anything else in brackets, as in "price (net)", is ignored.
+SPELLINGS = {
+    **{"kg": ("kg", "kilo", "kilogram"), "g": ("g", "gr", "gram"), "mg": ("mg",), "µg": ("µg", "μg", "ug", "mcg")},
+    **{"lb": ("lb", "pound"), "oz": ("oz", "ounce"), "t": ("t", "ton", "tonne")},
+    **{"km": ("km", "kilometer", "kilometre"), "m": ("m", "meter", "metre"), "cm": ("cm",), "mm": ("mm",)},
+    **{"mi": ("mi", "mile"), "ft": ("ft", "feet", "foot"), "in": ("in", "inch", "inche")},
+    **{"l": ("l", "liter", "litre"), "ml": ("ml",), "gal": ("gal", "gallon")},
+    **{"°c": ("°c", "celsius"), "°f": ("°f", "fahrenheit"), "%": ("%", "percent", "pct")},
+    **{"eur": ("eur", "€", "euro"), "usd": ("usd", "$", "us$"), "gbp": ("gbp", "£"), "chf": ("chf", "fr")},
+    **{"jpy": ("jpy", "¥"), "inr": ("inr", "₹", "rs"), "try": ("try", "₺"), "km/h": ("km/h", "kmh", "kph")},
+    **{"mph": ("mph",), "m2": ("m2", "m²", "sqm"), "sq ft": ("sq ft", "sqft", "ft2", "ft²")},
+}
+USUAL = {
+    **{spelling: usual for usual, spellings in SPELLINGS.items() for spelling in spellings},
+    **{spelling: unit for spelling, unit in UNITS.items() if spelling not in ("m", "d", "w")},
+}
+
+
+def header_findings(columns: Collection[Column]) -> list[Finding]:
+    """A finding for each column whose name has a different unit from its values."""
+    found = [_unit_finding(column) for column in columns]
+    return [finding for finding in found if finding is not None]
+
+
+def _unit_finding(column: Column) -> Finding | None:
+    if column.written is None or column.written.what is What.DATE:
+        return None
+    bracketed = IN_BRACKETS.search(column.name)
+    named = "" if bracketed is None else bracketed[1].strip()
+    unit = column.written.unit
+    in_name, in_values = USUAL.get(unit_of(named)), USUAL.get(unit.casefold())
+    if column.written.what is What.DURATION and named.casefold() in UNITS:
+        in_name = UNITS[named.casefold()]
+    if in_name is None or in_values is None or in_name == in_values:
+        return None
+    return Finding(
+        column.name,
+        Severity.DOUBTFUL,
+        f"its name says {shown(named)}, but its values are in {shown(unit)}",
+        "Anyone who goes by the name misreads the numbers",
+        f"Read as {column.written.named()}; correct the name or the values",
+    )
+
 
 # Why columns that are not usable as features matter, by what they seem to be.
 MATTERS = {
@@ -100,3 +215,117 @@ def doubts_in_words(columns: Collection[Column]) -> list[str]:
 
 def _lower(advice: str) -> str:
     return advice[:1].lower() + advice[1:]
+
+
+# In shorter words, one different letter makes a different word; longer text is hardly a label.
+SHORTEST_WORD, LONGEST_TEXT = 4, 80
+
+
+def fold_spelling(text: str) -> str:
+    """The text in lower case with single spaces, the same for spellings that differ only in case and spaces.
+
+    Examples
+    --------
+    >>> fold_spelling(" Very  High") == fold_spelling("very high")
+    True
+    """
+    return " ".join(text.casefold().split())
+
+
+def without_a_letter(text: str) -> set[str]:
+    """The text, and the text without each of its letters; two texts one letter apart have one of these in common."""
+    if len(text) > LONGEST_TEXT:
+        return {text}
+    return {text, *(text[:i] + text[i + 1 :] for i in range(len(text)))}
+
+
+def are_one_letter_apart(first: str, second: str) -> bool:
+    """Whether texts differ by a letter added, dropped, replaced or swapped with the next, in a word of four or more.
+
+    The first letter of the word must be the same, since 'typical' and 'atypical' are different words, and what
+    differs must be letters, since 'grade1' and 'grade2' are different too.
+
+    Examples
+    --------
+    >>> are_one_letter_apart("sick", "sikc"), are_one_letter_apart("type a", "type b")
+    (True, False)
+    """
+    words, others = first.split(), second.split()
+    if len(words) != len(others):
+        return False
+    different = [(word, other) for word, other in zip(words, others, strict=True) if word != other]
+    return len(different) == 1 and _is_typo(*different[0])
+
+
+def _is_typo(word: str, other: str) -> bool:
+    if max(len(word), len(other)) < SHORTEST_WORD or word[0] != other[0] or abs(len(word) - len(other)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    longer, shorter = sorted((word[start:], other[start:]), key=len, reverse=True)
+    if len(longer) > len(shorter):
+        return longer[1:] == shorter and longer[0].isalpha()
+    if longer[1:] == shorter[1:]:
+        return longer[0].isalpha() and shorter[0].isalpha()
+    return longer[:2] == shorter[1::-1] and longer[2:] == shorter[2:] and longer[:2].isalpha()
+
+
+# Of the texts that mean a missing value among numbers, those that pandas.read_csv makes missing in any column.
+PANDAS_GAPS = frozenset(
+    ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL"]
+    + ["NaN", "None", "n/a", "nan", "null"]
+)
+# Columns with more values are not compared.
+MOST_COMPARED = 2_000
+
+
+def category_findings(columns: Collection[Column], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
+    """A finding for each categorical column with values that differ only in case and blanks, or may mean missing.
+
+    Parameters
+    ----------
+    columns : columns
+        What the columns are.
+    values : mapping of name to (n,) array
+        The columns that are used.
+    """
+    found = []
+    for column in columns:
+        if column.kind is Kind.CATEGORY and not column.doubt:
+            counts = Counter(value for value in values[column.name].tolist() if isinstance(value, str))
+            if len(counts) <= MOST_COMPARED:
+                found += [*_alike_findings(column.name, counts), *_gap_findings(column.name, counts)]
+    return found
+
+
+def _alike_findings(name: str, counts: Counter[str]) -> list[Finding]:
+    spellings = defaultdict(list)
+    for value, _ in counts.most_common():
+        spellings[fold_spelling(value)].append(value)
+    # Single letters, such as a and A, may be different codes.
+    pairs = [
+        f"{_with_rows(other, counts)} beside {_with_rows(usual, counts)}"
+        for spelling, (usual, *others) in spellings.items()
+        for other in others
+        if len(spelling) > 1 or usual.strip() == other.strip()
+    ]
+    if not pairs:
+        return []
+    seen, matters = listed(pairs, MOST_NAMES), "Each spelling is a separate category"
+    return [Finding(name, Severity.DOUBTFUL, seen, matters, "If they mean the same, spell them alike")]
+
+
+def _gap_findings(name: str, counts: Counter[str]) -> list[Finding]:
+    signs = [value for value in counts if is_gap_text(value)]
+    if not signs or len(signs) == len(counts):
+        return []
+    seen = f"{listed([_with_rows(value, counts) for value in signs], MOST_NAMES)}, which may mean a missing value"
+    changed = [value for value in signs if value in PANDAS_GAPS]
+    matters = "As text it is a category of its own, such as NA for a country, and not a missing value"
+    advice = "If it means one, mark it as missing (None; --na in the command)"
+    if changed:
+        advice += f"; pandas.read_csv does so with {listed(map(shown, changed))}, unless keep_default_na=False"
+    return [Finding(name, Severity.DOUBTFUL, seen, matters, advice)]
+
+
+def _with_rows(value: str, counts: Counter[str]) -> str:
+    return f"{shown(value)} ({counted(counts[value], 'row')})"

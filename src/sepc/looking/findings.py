@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.frames import frame_of
+from sepc.decisions.decisions import frame_of
 from sepc.wording import counted
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from sepc.columns.recognition import is_gap_text
 from sepc.columns.table import is_gap
-from sepc.looking.codes import sentinel_findings
+from sepc.looking._codes import sentinel_findings
+from sepc.looking.columns import are_one_letter_apart, fold_spelling, without_a_letter
 from sepc.looking.findings import Finding, Severity
-from sepc.looking.spelling import are_one_letter_apart, fold_spelling, without_a_letter
 from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
 
 ABOUT = "labels"

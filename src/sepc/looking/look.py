@@ -12,16 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import IntArray
 from sepc.columns.kinds import ReadColumns, read_arrays, read_columns
 from sepc.columns.table import as_typed, is_gap, is_table, last_cells
-from sepc.looking.category_values import category_findings
-from sepc.looking.codes import code_findings
-from sepc.looking.columns import column_findings
+from sepc.looking._codes import code_findings
+from sepc.looking.columns import category_findings, column_findings, header_findings, total_findings
 from sepc.looking.copies import copy_findings
 from sepc.looking.findings import Findings
-from sepc.looking.header_units import header_findings
 from sepc.looking.labels import label_findings
-from sepc.looking.leakage import leakage_findings
-from sepc.looking.row_order import row_findings
-from sepc.looking.totals import total_findings
+from sepc.looking.row_order import leakage_findings, row_findings
 from sepc.wording import check_number, shown
 
 # At most this many rows are examined.

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.frames import frame_of
-from sepc.points.missing_labels import refuse_missing_labels
+from sepc.decisions.decisions import frame_of
+from sepc.points.inputs import refuse_missing_labels
 from sepc.wording import counted, decimal, name_of
 
 if TYPE_CHECKING:

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.model.imputation_mixture import ImputationMixture
-from sepc.model.mixture import N_DRAWS, Pattern
-from sepc.model.normal_scores import NormalScores
+from sepc.model.imputation import N_DRAWS, ImputationMixture, NormalScores, Pattern
 from sepc.model.sep_model import SEPModel
 
 # Rows with missing values that are completed at once.

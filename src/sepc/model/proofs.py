@@ -11,8 +11,7 @@ import numpy as np
 from sepc.cards import Card, ShownAsCard
 from sepc.model.sep_model import SEPModel
 from sepc.model.standalone import UP
-from sepc.plain_values import plain
-from sepc.wording import counted, listed, shown
+from sepc.wording import counted, listed, plain, shown
 
 # Computed probabilities follow the proof up to this much, from the rounding of exponentials.
 ROUNDING = 1e-12

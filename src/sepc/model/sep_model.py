@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.model._nearest import Places, prepare_places
+from sepc.model.counts import KeptVerdicts, SignatureTable
 from sepc.model.edits import Edits, count_of_edits
-from sepc.model.imputation_mixture import ImputationMixture
+from sepc.model.imputation import ImputationMixture
 from sepc.model.membership import FARTHEST, Stack, stack_ellipsoids
-from sepc.model.nearest import Places, prepare_places
-from sepc.model.seen_rows import SeenRows
-from sepc.model.signature_table import SignatureTable
 from sepc.model.standalone import Standalone
-from sepc.model.training_summary import FeatureKind, TrainingSummary
-from sepc.model.verdicts import KeptVerdicts
+from sepc.model.training_summary import FeatureKind, SeenRows, TrainingSummary
 from sepc.model.weights import Weights
 from sepc.records import (
     bools,

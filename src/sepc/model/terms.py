@@ -12,8 +12,7 @@ from scipy.special import softmax
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.frames import frame_of
-from sepc.decisions.row_wise import SHARED, RowView, RowWise
+from sepc.decisions.decisions import SHARED, RowView, RowWise, frame_of
 from sepc.model.completion import draw_completions
 from sepc.model.membership import padded_tiles
 from sepc.model.names import names_of

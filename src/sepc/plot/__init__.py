@@ -1,12 +1,10 @@
 """Displays of fitted models and their decisions, in scikit-learn's style; install matplotlib with `sepc[plot]`."""
 
-from sepc.plot.landscape import LandscapeDisplay
-from sepc.plot.partition import PartitionDisplay
-from sepc.plot.recourse import RecourseDisplay
-from sepc.plot.regions import TrustDisplay
-from sepc.plot.reliability import ReliabilityDisplay
-from sepc.plot.risk import RiskCoverageDisplay
-from sepc.plot.weights import WeightsDisplay
+from sepc.plot._landscape import LandscapeDisplay
+from sepc.plot._partition import PartitionDisplay
+from sepc.plot._recourse import RecourseDisplay
+from sepc.plot._trust import ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
+from sepc.plot._weights import WeightsDisplay
 
 __all__ = [
     "LandscapeDisplay",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sepc._typing import FloatArray
@@ -161,3 +161,46 @@ def refuse_non_finite(rows: FloatArray, names: Sequence[str]) -> None:
         f"X contains NaN or infinity in {counted(n_cells, 'cell')}; the first is feature "
         f"{names[j]!r} in row {i}. Fill these cells or leave the rows out."
     )
+
+
+class TableEncoder(Protocol):
+    """Turns every block of a table into rows in the same way: features first, then the code of every category."""
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Names of the columns it reads."""
+        ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        ...
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes follow the features."""
+        ...
+
+    def rows_of(self, X: Any, /) -> FloatArray:
+        """Rows of a block, with NaN for missing numbers."""
+        ...
+
+
+def n_columns(encoder: TableEncoder) -> int:
+    """Number of columns of the rows: features and codes."""
+    return len(encoder.feature_names) + encoder.n_codes
+
+
+def refuse_missing_labels(y: ArrayLike) -> None:
+    """Raise a ValueError if labels are missing, with their number and the position of the first, counted from 0."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "fOmM":
+        return
+    missing = [i for i, label in enumerate(labels.tolist()) if is_gap(label)]
+    if missing:
+        raise ValueError(missing_labels("y", len(missing), f"row {missing[0]:,}"))
+
+
+def missing_labels(name: str, n: int, first: str) -> str:
+    """The message for `n` missing labels, the first of them at `first`."""
+    return f"{name} has {counted(n, 'missing label')}, the first in {first}; leave these rows out or give them a label."

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.points.joint_reduction import reduce_each_with
 from sepc.points.protocol import PointSet
-from sepc.points.row_hash import N_HASHES, row_hashes
+from sepc.points.reductions import reduce_each_with
+from sepc.points.row_digest import N_HASHES, row_hashes
 
 # Distinct rows held per row wanted, and the most rows held beyond those wanted: a sample of a million is large enough,
 # and every worker sends the rows it holds. Even if the numbers of copies have a standard deviation of 1.7 times their

@@ -16,10 +16,8 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.model.weights import LINE_END, Weights, depth, nearness
-from sepc.recourses.choices import Choice
-from sepc.recourses.limits import Limits
-from sepc.recourses.placed_projector import over_all_features
-from sepc.recourses.reaching import radius_of
+from sepc.recourses._limits import Choice, Limits
+from sepc.recourses.bounds import over_all_features, radius_of
 
 # Prices of the squared cost in log-odds that are tried; any of them gives a valid bound.
 PRICES = np.concatenate([[0.0], np.geomspace(1e-2, 1e2, 33)])

@@ -13,20 +13,16 @@ from sepc.estimators.base import DecidingClassifier, decide_rows
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
-from sepc.kernels.threads import single_threaded
+from sepc.kernels.numeric import single_threaded
 from sepc.model.edits import DROP_FEATURE
-from sepc.plain_values import plain
-from sepc.recourses.answers import Answer
+from sepc.recourses._relation_columns import GivenRelation
+from sepc.recourses._relations import given_relations
+from sepc.recourses._searching import AnswerSearch
 from sepc.recourses.given_limits import GivenLimits, given_limits
-from sepc.recourses.given_relations import given_relations
 from sepc.recourses.given_row import Row
-from sepc.recourses.known_changes import KnownChanges
-from sepc.recourses.many_rows import ask_each
-from sepc.recourses.recourse import Recourse
-from sepc.recourses.relations import GivenRelation
-from sepc.recourses.searching import AnswerSearch
-from sepc.recourses.tables import as_rows
-from sepc.wording import MOST_NAMES, check_number, listed, shown
+from sepc.recourses.many_rows import KnownChanges, ask_each
+from sepc.recourses.recourse import Answer, Recourse, as_rows
+from sepc.wording import MOST_NAMES, check_number, listed, plain, shown
 
 # Answers to look for, for one row and for each row of a table.
 SEVERAL, ONE = 3, 1

@@ -11,11 +11,10 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray
 from sepc.columns.categories import category
 from sepc.model.training_summary import FeatureKind
-from sepc.recourses.choices import Choice
-from sepc.recourses.given_relations import bind
+from sepc.recourses._limits import Choice, Limits
+from sepc.recourses._relation_columns import GivenRelation
+from sepc.recourses._relations import bind
 from sepc.recourses.given_row import Row
-from sepc.recourses.limits import Limits
-from sepc.recourses.relations import GivenRelation
 from sepc.wording import MOST_NAMES, check_number, listed, name_of, quantity, shown
 
 DIRECTIONS = ("up", "down")

@@ -15,9 +15,9 @@ from sepc.estimators.base import decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.unwrapping import classifier_name, warn_if_broken
 from sepc.metrics import aurc, ece
+from sepc.reporting._model_figures import region_table
+from sepc.reporting._partitions import names_of_regions
 from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of, proofs_of
-from sepc.reporting.partitions import names_of_regions
-from sepc.reporting.region_rows import region_table
 from sepc.views.outcomes import is_right
 from sepc.wording import decimal, percent, visible
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from sepc.estimators.editable import edits_in
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.lost_promise import has_lost_promise
+from sepc.estimators.selective.promise import has_lost_promise
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
-from sepc.plain_values import version_of
-from sepc.wording import name_of
+from sepc.wording import name_of, version_of
 
 Facts = tuple[tuple[str, str], ...]
 

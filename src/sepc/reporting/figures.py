@@ -12,47 +12,50 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, replace_columns
 from sepc.decisions.kinds import Cause
-from sepc.decisions.row_wise import replace_columns
 from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.group_comparison import GroupComparison, compare_groups
-from sepc.estimators.selective.groups import has_columns
+from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.looking.findings import Finding
-from sepc.plain_values import json_fields
-from sepc.reporting.actions import ENOUGH_CASES, Action, Known, actions_of
-from sepc.reporting.by_columns import ColumnResults, results_by, set_aside
-from sepc.reporting.class_overlaps import ClassOverlaps, class_overlaps_of
-from sepc.reporting.class_scores import ClassScore, class_scores
-from sepc.reporting.confusion import Confusion, confusion_of
-from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
-from sepc.reporting.held_out import (
+from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
+from sepc.reporting._held_out import (
+    ClassScore,
+    Confusion,
     Curves,
     Group,
     HeldOut,
     Histogram,
+    Thresholds,
     by_cause,
     by_label,
+    class_scores,
+    confusion_of,
     curves,
     held_out,
     held_out_card,
     histogram,
+    thresholds_of,
 )
-from sepc.reporting.partitions import category_positions, gives_labels, names_of_regions, partition_preparation
-from sepc.reporting.picture import Picture, picture
-from sepc.reporting.region_rows import RegionTable, region_table
-from sepc.reporting.reported_rows import ReportedRow, RowReporter
-from sepc.reporting.thresholds import Thresholds, thresholds_of
+from sepc.reporting._model_figures import (
+    ClassOverlaps,
+    RegionTable,
+    WhatCounts,
+    class_overlaps_of,
+    region_table,
+    what_counts,
+)
+from sepc.reporting._partitions import category_positions, gives_labels, names_of_regions, partition_preparation
+from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
+from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
+from sepc.reporting.svg import Picture, picture
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
-from sepc.reporting.what_counts import WhatCounts, what_counts
-from sepc.views.category_bars import categories_by_feature
-from sepc.views.outcomes import is_right
-from sepc.views.recall import Recall, missed, recalls, warnings_of
-from sepc.wording import counted, name_of, percent, short, visible
+from sepc.views.log_odds import categories_by_feature
+from sepc.views.outcomes import Recall, is_right, missed, recalls, warnings_of
+from sepc.wording import counted, json_fields, name_of, percent, short, visible
 
 # Longer facts and parameters are cut.
 LONGEST_TEXT = 800

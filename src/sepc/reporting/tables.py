@@ -1,13 +1,74 @@
-"""HTML tables with columns of text and numbers, sortable on demand."""
+"""Elements of HTML, escaped here and nowhere else, tables, and results of the lifecycle as pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
-from sepc.reporting.markup import Markup, tag
-from sepc.wording import decimal, percent
+from sepc.reporting._page_style import STYLE
+from sepc.wording import decimal, percent, version_of, visible
+
+ATTRIBUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
+# Elements without content or end.
+VOID = {"meta", "br", "input"}
+
+
+class Markup(str):
+    """Text that is already markup, which `tag` and `join` do not escape; any other operation returns plain text."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
+    """An element.
+
+    Parameters
+    ----------
+    name : str
+    *children : Markup, iterables of children, None for nothing; anything else is text
+    **attributes : anything
+        ``class_`` is written "class", and ``stroke_width`` "stroke-width". None and False leave the attribute out,
+        True writes its name alone.
+
+    Examples
+    --------
+    >>> tag("p", "a < b", class_='"quoted"')
+    '<p class="&quot;quoted&quot;">a &lt; b</p>'
+    """
+    opening = f"<{name}{''.join(_attribute(*pair) for pair in attributes.items())}>"
+    return Markup(opening if name in VOID else f"{opening}{join(children)}</{name}>")
+
+
+def join(children: Iterable[Any]) -> Markup:
+    """Children one after another."""
+    return Markup("".join(map(_inside, children)))
+
+
+def _inside(child: Any) -> str:
+    if isinstance(child, Markup):
+        return child
+    if child is None:
+        return ""
+    if isinstance(child, Iterable) and not isinstance(child, str):
+        return join(child)
+    return escape(visible(str(child)))
+
+
+def _attribute(name: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    if not ATTRIBUTE.fullmatch(name) or name.startswith("on"):
+        raise ValueError(f"{name!r} is not an attribute that a report may have.")
+    if value is True:
+        return f" {name}"
+    if name == "href" and not str(value).startswith("#"):
+        raise ValueError(f"A report links to its own sections only, not to {value!r}.")
+    return f' {name}="{escape(visible(str(value)))}"'
+
 
 # Tables with more rows scroll within the page.
 LONG = 15
@@ -118,3 +179,91 @@ def _cell(cell: Cell | str, column: Column, named: bool) -> Markup:
 def folded(summary: str, *parts: Any) -> Markup:
     """Parts of a page that open with a click on their summary, or when a link leads into them."""
     return tag("details", tag("summary", summary), parts)
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of a page; `numbers` and `reasons` name the columns in `head` that hold numbers or reasons."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Iterable[str] = ()
+    reasons: Iterable[str] = ()
+
+    def markup(self) -> Markup:
+        """The table; on a narrow screen every row is a list."""
+        numbers, classes = set(self.numbers), {"where": "name"} | dict.fromkeys(self.reasons, "why")
+        columns = [Column(name, name in numbers, classes.get(name, "")) for name in self.head]
+        return table(
+            self.caption, columns, [[Cell(_without_breaks(cell)) for cell in row] for row in self.rows], cards=True
+        )
+
+
+@dataclass(frozen=True)
+class ResultPage:
+    """A page: the verdict, notes, a picture, tables and the facts, in this order.
+
+    Attributes
+    ----------
+    title : str
+    verdict : str
+        The result in a sentence or two.
+    facts : sequence of (name, value)
+    picture : Markup or None
+        An SVG.
+    caption : str
+        What the picture shows.
+    tables : sequence of PageTable
+    notes : sequence of str
+        What follows from the result, a paragraph each.
+    """
+
+    title: str
+    verdict: str
+    facts: Sequence[tuple[str, str]] = ()
+    picture: Markup | None = None
+    caption: str = ""
+    tables: Sequence[PageTable] = ()
+    notes: Sequence[str] = ()
+
+    def html(self) -> str:
+        """The page as HTML, with its style sheet."""
+        head = tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="referrer", content="no-referrer"),
+            tag("title", self.title),
+            tag("style", Markup(STYLE)),
+        )
+        made_by = f"Made by sepc {version_of('sepc')}. This page loads nothing from the network."
+        header = tag("header", tag("h1", self.title), tag("p", _without_breaks(self.verdict), class_="verdict"))
+        body = tag("body", header, tag("main", self._sections()), tag("footer", made_by))
+        return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+    def _sections(self) -> list[Markup]:
+        figure = None
+        if self.picture is not None:
+            figure = tag("figure", self.picture, tag("figcaption", self.caption))
+        parts = [
+            [tag("p", _without_breaks(note)) for note in self.notes],
+            [figure] if figure is not None else [],
+            *([shown.markup()] for shown in self.tables if shown.rows),
+            [_facts(self.facts)] if self.facts else [],
+        ]
+        return [tag("section", part) for part in parts if part]
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> Markup:
+    rows = (tag("tr", tag("th", name, scope="row"), tag("td", _without_breaks(value))) for name, value in facts)
+    return tag("div", tag("table", tag("caption", "At a glance"), tag("tbody", rows)), class_="scroll")
+
+
+def _without_breaks(text: str) -> str:
+    """The text, with no line break between a number and its percent sign."""
+    return text.replace(" %", "\u00a0%")

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import MIN_TRUST
-from sepc.estimators.selective.cost_control import CostControl
-from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective.costs import CostControl, Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import codes_of
 from sepc.estimators.unwrapping import unwrap
 from sepc.statistics.betting import mean_p_value
-from sepc.statistics.binomial import p_value
+from sepc.statistics.rates import p_value
 from sepc.wording import AS_SET, counted, percent, shown
 
 # A true claim is called contradicted with at most this probability.

@@ -1,4 +1,4 @@
-"""The ellipsoid: a centre, a root, and everything that follows from them."""
+"""Ellipsoids and half-spaces: where rows lie in them, how far from them, and how two of them overlap."""
 
 from __future__ import annotations
 
@@ -8,13 +8,223 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.cards import Card, ShownInLists
-from sepc.shapes.distance import distances
-from sepc.shapes.norms import map_rows, squared_norms
+from sepc.cards import Card, ShownInLists, ShownOnOneLine
 from sepc.wording import counted, numbers
+
+# In axis coordinates, the point of the ellipsoid nearest to an outside row `z` is ``e**2 * z / (e**2 + t)``, with `e`
+# the semi-axes and `t` the positive root of ``sum((e * z / (e**2 + t))**2) == 1``. One over the norm is concave in `t`
+# and close to a line, so Newton's method on it, started left of the root, climbs to the root in a few steps (Moré &
+# Sorensen 1983).
+
+
+# Relative to the longest semi-axis: shorter ones change no distance, and their squares would underflow.
+SHORTEST_AXIS = 1e-100
+
+# How far the norm may stay above 1: a few times its rounding error.
+NORM_TOLERANCE = 1e-14
+
+# Newton takes 4 to 8 steps, 16 at worst for axes that are 1e-12 of the longest; the limit only guards the loop.
+MAX_DISTANCE_STEPS = 50
+
+# The arrays of one tile stay in the cache; rows are stored as columns, so that NumPy's inner loops are long.
+BLOCK_ROWS = 1024
+
+
+def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
+    """Euclidean distances to an ellipsoid that is centred at the origin and parallel to the axes.
+
+    Parameters
+    ----------
+    semi_axes : ndarray of shape (d,)
+        In any order; none negative, not all zero.
+    coords : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0 for rows inside. Bit for bit the same for a row on its own and among others.
+    """
+    answers = np.empty(len(coords))
+    for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
+        columns = _as_columns(tile)
+        squares, multipliers = secular_root(semi_axes, columns)
+        # hypot, since the squares of a distant row may overflow although its distance does not.
+        answer[:] = np.hypot.reduce(columns * (multipliers / (squares + multipliers)), axis=0)[: len(tile)]
+    return answers
+
+
+def _as_columns(rows: FloatArray) -> FloatArray:
+    """Rows as columns; a single row twice, since NumPy would sum a single column in a different order."""
+    return np.ascontiguousarray((rows if len(rows) > 1 else np.repeat(rows, 2, axis=0)).T)
+
+
+def secular_root(semi_axes: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Squared semi-axes, of shape (d, n), and root, of shape (n,), of each row's secular equation; 0 for rows inside.
+
+    Rows are the columns of a (d, n) array. Results are in units of the longest semi-axis times the size of the row,
+    where nothing can overflow.
+    """
+    longest = semi_axes.max()
+    sizes = np.maximum(longest, np.abs(columns).max(axis=0))
+    ratios = np.maximum(semi_axes / longest, SHORTEST_AXIS)[:, np.newaxis]
+    squares = ratios**2 * (longest / sizes)
+    pulls = ratios * np.abs(columns / sizes)
+
+    # Two lower bounds on the root: one takes all axes to be as long as the longest, one uses a single coordinate.
+    roots = np.maximum(_norms(pulls) - longest / sizes, (pulls - squares).max(axis=0))
+    roots = np.maximum(roots, 0.0)
+    for _ in range(MAX_DISTANCE_STEPS):
+        inverses = 1.0 / (squares + roots)
+        images = pulls * inverses
+        norms = _norms(images)
+        excess = norms - 1.0
+        if excess.max() <= NORM_TOLERANCE:
+            break
+        slopes = np.einsum("ij,ij->j", images, images * inverses)
+        # Move only rows that have not converged: the root of a row must not depend on how long others take.
+        steps = np.divide(excess * norms**2, slopes, out=np.zeros_like(roots), where=excess > NORM_TOLERANCE)
+        roots += steps
+    return squares, roots
+
+
+def _norms(columns: FloatArray) -> FloatArray:
+    squares: FloatArray = np.einsum("ij,ij->j", columns, columns)
+    return np.sqrt(squares)
+
+
+def _tiles(rows: FloatArray) -> list[FloatArray]:
+    return [rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)]
+
+
+# A product over d features, summed in any order, is off by at most d * 2**-53 of the same product of absolute values.
+# The product of a row and an offset computed from it both have this error, here and on another engine: four errors,
+# doubled to be safe.
+SLACK_PER_FEATURE = 2.0**-50
+
+# Rows handled at a time, so that their absolute values stay in the cache.
+TILE_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfSpaces(ShownOnOneLine):
+    """The set of all `x` with ``normals @ x >= offsets``, where every inequality allows for rounding.
+
+    Parameters
+    ----------
+    normals : ndarray of shape (m, d)
+        One inward normal per row, of any length.
+    offsets : ndarray of shape (m,)
+        The value each product has to reach.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> right = HalfSpaces(normals=np.array([[1.0, 0.0]]), offsets=np.array([0.3]))
+    >>> above = HalfSpaces(normals=np.array([[0.0, 1.0]]), offsets=np.array([0.0]))
+    >>> right.and_also(above).contains(np.array([[0.1 + 0.2, 0.0], [1.0, -1.0]]))
+    array([ True, False])
+    """
+
+    normals: FloatArray
+    offsets: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("normals", "offsets"):
+            values = np.array(getattr(self, name), dtype=np.float64)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        if self.normals.ndim != 2 or self.offsets.shape != self.normals.shape[:1]:
+            raise ValueError(
+                f"normals have shape {self.normals.shape} and offsets {self.offsets.shape}; give (m, d) and (m,)."
+            )
+        if not (np.isfinite(self.normals).all() and np.isfinite(self.offsets).all()):
+            raise ValueError("normals and offsets must be finite; remove NaN and infinite values from the rows.")
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return int(self.normals.shape[1])
+
+    def contains(self, rows: FloatArray) -> BoolArray:
+        """Whether each row, of shape (n, d), lies in every half-space."""
+        rows = np.asarray(rows)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise ValueError(f"rows have shape {rows.shape}; these half-spaces need (n, {self.n_features}).")
+        inside = np.empty(len(rows), dtype=np.bool_)
+        for start in range(0, len(rows), TILE_ROWS):
+            stop = start + TILE_ROWS
+            inside[start:stop] = self._holds(rows[start:stop]).all(axis=1)
+        return inside
+
+    def and_also(self, other: HalfSpaces) -> HalfSpaces:
+        """Intersect with `other`."""
+        return HalfSpaces(np.vstack([self.normals, other.normals]), np.concatenate([self.offsets, other.offsets]))
+
+    def _holds(self, rows: FloatArray) -> BoolArray:
+        magnitudes = np.abs(rows) @ np.abs(self.normals).T + np.abs(self.offsets)
+        slack = SLACK_PER_FEATURE * self.n_features * magnitudes
+        return rows @ self.normals.T + slack >= self.offsets
+
+
+# Rows handled at a time: the buffers of 30 features stay in the L2 cache, and a single row needs little padding.
+NORM_TILE_ROWS = 512
+
+# BLAS rounds every row of a product of this many in the same way; a single row needs a little padding.
+STEP_ROWS = 64
+
+
+def map_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+    """``root (x - center)`` for each row `x`, bit for bit the same for a row on its own and among others.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    center : ndarray of shape (d,)
+    root : ndarray of shape (r, d)
+
+    Returns
+    -------
+    ndarray of shape (n, r)
+    """
+    n, d = rows.shape
+    # Products of a fixed shape, padded with zeros: BLAS rounds differently for other shapes.
+    shifted = np.zeros((-(-n // STEP_ROWS), STEP_ROWS, d))
+    np.subtract(rows, center, out=shifted.reshape(-1, d)[:n])
+    mapped: FloatArray = (shifted @ root.T).reshape(-1, len(root))[:n]
+    return mapped
+
+
+def squared_norms(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
+    """``|root (x - center)|^2`` for each row `x`, bit for bit the same for a row on its own and among others.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    center : ndarray of shape (d,)
+    root : ndarray of shape (r, d)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    squares = np.empty(len(rows))
+    centers = np.tile(center, (NORM_TILE_ROWS, 1))
+    # The last tile is padded, not cut: BLAS rounds differently for other shapes.
+    shifted = np.zeros((NORM_TILE_ROWS, len(center)))
+    mapped = np.empty((len(root), NORM_TILE_ROWS))
+    for start in range(0, len(rows), NORM_TILE_ROWS):
+        tile = rows[start : start + NORM_TILE_ROWS]
+        n = len(tile)
+        # Subtract the center first: far from the origin, a difference of two products would lose all digits.
+        np.subtract(tile, centers[:n], out=shifted[:n])
+        np.matmul(root, shifted.T, out=mapped)
+        squares[start : start + n] = np.einsum("ij,ij->j", mapped, mapped)[:n]
+    return squares
+
 
 # Support points lie on the boundary itself, so `contains` allows for the rounding of one matrix product.
 BOUNDARY_SLACK = 1e-9
@@ -203,3 +413,91 @@ def _read_only(values: ArrayLike) -> FloatArray:
     array = np.array(values, dtype=np.float64, order="C")
     array.setflags(write=False)
     return array
+
+
+# Both ellipsoids contain rows up to this squared radius, so they are disjoint only beyond it.
+TOUCHING = 1.0 + BOUNDARY_SLACK
+
+# Shares are squares of numbers whose rounding error is 2**-53.
+SMALLEST_SHARE = 2.0**-106
+
+# Newton takes 3 to 12 steps. The bracket has length 74 at most, and every step halves it or the step before, so the
+# limit is reached only by pairs that touch up to rounding.
+MAX_OVERLAP_STEPS = 100
+
+
+def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
+    """Whether no row can lie in both ellipsoids; touching ellipsoids are not disjoint.
+
+    With `Q1`, `Q2` the squares of the inverse roots, the ellipsoids are disjoint if and only if the concave function
+    ``f(s) = s * (1 - s) * gap.T @ inv(s * Q1 + (1 - s) * Q2) @ gap``, `gap` the difference of the centers, exceeds 1
+    somewhere between 0 and 1 (Perram & Wertheim 1985). A value above 1 at any `s` proves that they are disjoint, a
+    tangent that stays below 1 proves that they are not; the maximum itself is seldom needed.
+    """
+    if first.n_features != second.n_features:
+        raise ValueError(f"Ellipsoids with {first.n_features} and {second.n_features} features cannot be compared.")
+    first_share, second_share, gap = _common_axes(first, second)
+    # Along one axis alone the maximum of f is the square of this: gap over the sum of the semi-axes.
+    separations = np.abs(gap) / (np.sqrt(first_share) + np.sqrt(second_share))
+    if separations.max() > math.sqrt(TOUCHING):
+        return True
+    if separations @ separations <= TOUCHING:
+        return False
+    return _maximum_exceeds(TOUCHING, first_share, second_share, gap**2)
+
+
+def overlap_ratio(overlap: Ellipsoid, own: Ellipsoid) -> float:
+    """Ratio of the volume of `overlap`, the ellipsoid around the rows in both classes' ellipsoids, to that of `own`."""
+    if overlap.n_features != own.n_features:
+        raise ValueError(f"Ellipsoids with {overlap.n_features} and {own.n_features} features cannot be compared.")
+    return math.exp(overlap.log_volume - own.log_volume)
+
+
+def _common_axes(first: Ellipsoid, second: Ellipsoid) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """In coordinates in which both are axis-parallel: squared semi-axes, which sum to 1, and the gap of the centers."""
+    d = first.n_features
+    # The columns are features; a QR factorisation leaves their scales, however different, to `upper` alone.
+    orthonormal, upper = np.linalg.qr(np.vstack([first.inverse_root.T, second.inverse_root.T]))
+    _, first_lengths, axes = np.linalg.svd(orthonormal[:d])
+    # Not 1 minus the first: a flat ellipsoid's share may be far below the rounding of 1.
+    second_lengths = np.linalg.norm(orthonormal[d:] @ axes.T, axis=0)
+    gap = axes @ solve_triangular(upper, second.center - first.center, trans="T")
+    return np.maximum(first_lengths**2, SMALLEST_SHARE), np.maximum(second_lengths**2, SMALLEST_SHARE), gap
+
+
+def _maximum_exceeds(level: float, m: FloatArray, n: FloatArray, squared_gap: FloatArray) -> bool:
+    """Whether ``f(s) = sum(squared_gap * s * (1 - s) / (s * m + (1 - s) * n))`` exceeds `level` anywhere.
+
+    Newton's method on ``log(a / b) - 2 * x``, where `x` is the log-odds of `s` and the derivative of `f` is
+    ``(1 - s)**2 * a - s**2 * b``: flat ellipsoids push the maximum close to 0 or 1, so `s` itself is a poor variable.
+    """
+    lower, upper = 0.5 * math.log((n / m).min()), 0.5 * math.log((n / m).max())
+    x = 0.5 * math.log((squared_gap @ n) / (squared_gap @ m))
+    last_step = upper - lower
+    for _ in range(MAX_OVERLAP_STEPS):
+        s, rest = _sigmoid(x), _sigmoid(-x)
+        inverse = 1.0 / (s * m + rest * n)
+        terms = squared_gap * inverse
+        value = s * rest * float(terms.sum())
+        if value > level:
+            return True
+        terms *= inverse
+        a, b = float(terms @ n), float(terms @ m)
+        slope = rest**2 * a - s**2 * b
+        if slope > 0.0:
+            lower, room = x, rest - _sigmoid(-upper)
+        else:
+            upper, room = x, s - _sigmoid(lower)
+        if value + abs(slope) * room <= level:
+            return False
+        curvature = float((terms * inverse) @ (m * n))
+        step = (0.5 * math.log(a / b) - x) / (curvature * (rest / b + s / a))
+        if not lower < x + step < upper or abs(step) > 0.5 * last_step:
+            step = 0.5 * (lower + upper) - x
+        x += step
+        last_step = abs(step)
+    return False
+
+
+def _sigmoid(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))

@@ -15,15 +15,27 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported, type_of_labels
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.model.locate import pack_sets
+from sepc.model.membership import pack_sets
 from sepc.model.sep_model import SEPModel
-from sepc.sql.columns import COMPLETE, HAS_GAPS, TARGET, GivenColumn, add_features, given_columns, text_column_comment
-from sepc.sql.dialects import DIALECTS, Dialect
-from sepc.sql.expressions import SQL, choose, extreme, first_true, total
-from sepc.sql.locating import Geometry, add_places, packed_set, squared_distance
-from sepc.sql.query import Query
-from sepc.sql.terms import RUNNER_UP, add_terms
-from sepc.sql.weights import add_labels
+from sepc.sql._dialects import DIALECTS, Dialect
+from sepc.sql._expressions import SQL, choose, extreme, first_true, total
+from sepc.sql._query import Query
+from sepc.sql._stages import (
+    COMPLETE,
+    HAS_GAPS,
+    RUNNER_UP,
+    TARGET,
+    Geometry,
+    GivenColumn,
+    add_features,
+    add_labels,
+    add_places,
+    add_terms,
+    given_columns,
+    packed_set,
+    squared_distance,
+    text_column_comment,
+)
 from sepc.wording import listed, name_of, shown, visible
 
 
@@ -205,7 +217,7 @@ def _as_bit(test: SQL) -> SQL:
 
 
 def _add_rows_within_reach(query: Query, model: SEPModel, geometry: Geometry, is_open: SQL) -> list[SQL]:
-    """Training rows of each class within reach of open rows, as in `sepc.model.causes`; 0 for others."""
+    """Training rows of each class within reach of open rows, as in `sepc.model.rules`; 0 for others."""
     within = _within_reach(query, model, geometry)
     words = {query.prefixed(f"b{i}"): word for i, word in enumerate(packed_set(within) if within else [])}
     query.add("reached", {name: first_true([(is_open, word)], "0") for name, word in words.items()})

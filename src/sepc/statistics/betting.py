@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from sepc._typing import FloatArray, IntArray
-from sepc.statistics.binomial import p_value
+from sepc.statistics.rates import p_value
 
 # Strata are drawn in proportion to share * rate ** power, with the best of these powers.
 POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)

@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.place_moments import mean_and_covariance
+from sepc.model.provenance import mean_and_covariance
 from sepc.model.sep_model import SEPModel
 from sepc.shapes.ellipsoid import Ellipsoid
 from sepc.wording import listed, name_of, percent

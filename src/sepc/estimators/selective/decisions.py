@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.decisions import Decisions
-from sepc.decisions.deferred import defer
-from sepc.decisions.kinds import Cause
+from sepc.decisions.decisions import SHARED, Decisions, defer, given_fields, replace_columns
+from sepc.decisions.kinds import Cause, Reason, Sentence
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, given_fields, replace_columns
-from sepc.decisions.sentences import Reason, Sentence
 from sepc.estimators.selective.promise import ErrorsByLabel
 
 

@@ -14,29 +14,90 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import empty_decisions
-from sepc.estimators.checks import check_given, check_labels
+from sepc.estimators.base import LabelPreservingWrapper, check_given, check_labels, empty_decisions, take_features
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.given_rows import decide_as_given
-from sepc.estimators.selective.calibration import Answers, decide_inside, decide_left_out, grid_of
-from sepc.estimators.selective.cost_control import CostControl, choose_cheapest
-from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective._made_for import CHANGED, MadeFor
+from sepc.estimators.selective.costs import CostControl, Costs, choose_cheapest
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
-from sepc.estimators.selective.group_control import Groups, control_groups
-from sepc.estimators.selective.groups import Key, codes_of, keys_of, largest_first, names_in
-from sepc.estimators.selective.judged_on_rows import JudgedOnRows, check_regions
-from sepc.estimators.selective.lost_promise import LOST, EditablePromise
-from sepc.estimators.selective.made_for import CHANGED, MadeFor
-from sepc.estimators.selective.promise import ErrorsByLabel, promise_in_words, warn_of_no_promise
-from sepc.estimators.selective.risk_control import Control, choose_threshold
-from sepc.estimators.selective.shift_check import check_shift
-from sepc.estimators.selective.shift_control import Rows, Shift, choose_for_target
-from sepc.estimators.selective.validation import check_fit_arguments, check_promise, risks_of_labels
-from sepc.estimators.wrapping import LabelPreservingWrapper, take_features
-from sepc.statistics.splits import random_parts
-from sepc.wording import check_number
+from sepc.estimators.selective.groups import (
+    Groups,
+    Key,
+    codes_of,
+    control_groups,
+    keys_of,
+    largest_first,
+    len_of,
+    names_in,
+)
+from sepc.estimators.selective.promise import (
+    LOST,
+    EditablePromise,
+    ErrorsByLabel,
+    JudgedOnRows,
+    check_regions,
+    promise_in_words,
+    warn_of_no_promise,
+)
+from sepc.estimators.selective.shift import Rows, Shift, check_shift, choose_for_target
+from sepc.estimators.selective.thresholds import (
+    Answers,
+    Control,
+    choose_threshold,
+    decide_inside,
+    decide_left_out,
+    grid_of,
+)
+from sepc.statistics.rates import random_parts
+from sepc.wording import check_number, listed, shown
+
+MaxRisk = float | Mapping[Any, float] | Costs
+
+
+def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None, one_threshold: bool) -> None:
+    """Raise if the parameters do not define a promise."""
+    risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
+    if not risks:
+        raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
+    if isinstance(max_risk, Costs):
+        risks = {}
+    elif np.ndim(cast(Any, max_risk)):
+        raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
+    if by is not None:
+        names_in(by)
+        if isinstance(max_risk, Mapping | Costs):
+            raise ValueError("If `by` is given, max_risk must be one number for all groups, not a mapping or Costs.")
+        if not isinstance(parents, Mapping | None):
+            raise ValueError(f"parents is {parents!r}; it must be a mapping of groups to the groups they belong to.")
+    elif parents is not None or one_threshold:
+        raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
+    for label, risk in risks.items():
+        check_number("max_risk" if label is None else f"max_risk[{label!r}]", risk, above=0, below=1)
+
+
+def check_fit_arguments(max_risk: MaxRisk, by: Any, groups: Any, X_target: Any) -> None:
+    """Raise if the arguments of `fit` are not compatible."""
+    if groups is not None and by is None:
+        raise ValueError("groups are given, but by names no column; name their columns, as in by='sex'.")
+    if X_target is None:
+        return
+    if by is not None or isinstance(max_risk, Mapping | Costs):
+        raise ValueError("With X_target, max_risk must be one number for all rows: no by, no mapping and no Costs.")
+    if len(np.shape(X_target)) == 0 or len_of(X_target) == 0:
+        raise ValueError("X_target has no rows; give rows from the population that the promise is for.")
+
+
+def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float]:
+    """The largest error rate for each label; the key None stands for all rows."""
+    if not isinstance(max_risk, Mapping):
+        return {None: cast(float, max_risk)}
+    unknown = [label for label in max_risk if label not in classes]
+    if unknown:
+        known = listed(map(shown, classes))
+        raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
+    return dict(max_risk)
 
 
 class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
@@ -115,7 +176,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         The model that the promise was made for. Once that is fitted again or changed in another way, `decide` and
         `save` raise an error.
     sites_ : tuple of str
-        The sites of the calibration rows, if `sepc.sites.certify` made the promise from their counts; otherwise empty.
+        The sites of the calibration rows, if `sepc.lifecycle.sites.certify` made the promise from their counts; else
+        empty.
     n_erased_ : int
         Rows that `sepc.lifecycle.forget` erased, each of which counts as a wrong calibration row; 0 for most models.
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from sepc.estimators.base import take_features
+from sepc.estimators.selective._made_for import MadeFor
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.group_control import Groups
-from sepc.estimators.selective.made_for import MadeFor
-from sepc.estimators.selective.risk_control import Control
-from sepc.estimators.wrapping import take_features
+from sepc.estimators.selective.groups import Groups
+from sepc.estimators.selective.thresholds import Control
 
 
 def selective_from(

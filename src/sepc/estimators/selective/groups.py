@@ -1,18 +1,27 @@
-"""Groups of rows, defined by the values of one or two columns."""
+"""Groups of rows: thresholds that keep the error rate in each, and how groups and regions differ."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import IntArray
-from sepc.estimators.columns_by import categories_of, column_names, column_positions
-from sepc.plain_values import plain
-from sepc.wording import listed, name_of, shown
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
+from sepc.estimators.base import categories_of, column_names, column_positions
+from sepc.estimators.selective.thresholds import Control, choose_threshold, choose_together
+from sepc.records import flag, number, record, whole
+from sepc.statistics.rates import fewer_p_value, rows_needed
+from sepc.wording import counted, listed, name_of, percent, plain, points, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MOST_COLUMNS = 2
 MISSING = "missing"
@@ -127,3 +136,335 @@ def _given_cells(names: tuple[Any, ...], groups: Any) -> NDArray[Any]:
             raise ValueError(f"groups has shape {values.shape}; by names {len(names)}, so it needs a column for each.")
         columns = list(values.T)
     return categories_of(np.column_stack(columns), np.arange(len(names)))
+
+
+# Regions named for each group, those that make the largest difference.
+N_REGIONS = 3
+HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A region's contribution to the difference between a group and all rows; they add up to the whole difference.
+
+    Attributes
+    ----------
+    region : int
+    accepted : float
+        The share of the group's rows that lie there and are accepted, less that of all rows.
+    wrong : float or None
+        The share of the group's accepted rows that lie there and are wrong, less that of all accepted rows.
+    """
+
+    region: int
+    accepted: float
+    wrong: float | None
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A group of rows.
+
+    Attributes
+    ----------
+    name : str
+    n_rows, n_accepted : int
+    n_wrong, n_refused_wrong : int or None
+        Wrong rows among the accepted and among the others; None without true labels.
+    has_promise : bool
+    regions : tuple of Difference
+        The regions that make the largest difference in acceptance, the largest first; empty for models without
+        regions, and for groups without accepted rows.
+    """
+
+    name: str
+    n_rows: int
+    n_accepted: int
+    n_wrong: int | None
+    n_refused_wrong: int | None
+    has_promise: bool
+    regions: tuple[Difference, ...]
+
+    @property
+    def accepted(self) -> float:
+        """The share of rows that is accepted."""
+        return self.n_accepted / self.n_rows
+
+    @property
+    def wrong(self) -> float | None:
+        """The share of accepted rows that is wrong; None without labels, or if no row is accepted."""
+        return None if self.n_wrong is None or not self.n_accepted else self.n_wrong / self.n_accepted
+
+    @property
+    def refused_wrong(self) -> float | None:
+        """The share of the other rows that is wrong."""
+        n = self.n_rows - self.n_accepted
+        return None if self.n_refused_wrong is None or not n else self.n_refused_wrong / n
+
+
+@dataclass(frozen=True, repr=False)
+class GroupComparison(ShownAsCard):
+    """Coverage and selective risk of groups of rows, the largest first.
+
+    Attributes
+    ----------
+    rows : tuple of GroupRow
+    everyone : GroupRow
+        All rows together.
+    """
+
+    rows: tuple[GroupRow, ...]
+    everyone: GroupRow
+
+    def summary(self) -> str:
+        """A sentence for each group, with the regions where it differs most from all rows."""
+        return "\n".join(_sentence(row, self.everyone) for row in self.rows)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The groups as a pandas DataFrame."""
+        names = ("n_rows", "n_accepted", "n_wrong", "n_refused_wrong", "accepted", "wrong", "refused_wrong")
+        columns: dict[str, Any] = {"group": [row.name for row in self.rows]}
+        columns |= {name: [getattr(row, name) for row in self.rows] for name in (*names, "has_promise")}
+        return frame_of(columns)
+
+    def _card(self) -> Card:
+        rows = tuple(
+            (row.name, f"{row.n_rows:,}", percent(row.accepted), _share(row.wrong), _share(row.refused_wrong))
+            for row in self.rows
+        )
+        facts = (
+            ("all rows", f"{percent(self.everyone.accepted)} accepted, {_share(self.everyone.wrong)} of these wrong"),
+        )
+        return Card(counted(len(self.rows), "group"), facts, HEAD, rows, "In words: summary()")
+
+
+def compare_groups(
+    decisions: Decisions, right: BoolArray | None, keys: NDArray[Any], names: Any, promised: Sequence[Any]
+) -> GroupComparison:
+    """Compare groups of rows that were decided on.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    right : (n,) array of bool, or None
+        Whether labels are right, if that is known.
+    keys : (n,) array
+        The group of each row.
+    names : function
+        Gives the name of a group.
+    promised : sequence of groups
+        Those that have a promise.
+    """
+    known = list(largest_first(keys))
+    code, every = codes_of(keys, known), np.ones(len(keys), dtype=bool)
+    rows = (
+        _row(decisions, right, code == i, names(key), key in promised, with_regions=True) for i, key in enumerate(known)
+    )
+    return GroupComparison(tuple(rows), _row(decisions, right, every, "all rows", True, with_regions=False))
+
+
+def _row(
+    decisions: Decisions, right: BoolArray | None, is_in: BoolArray, name: str, has_promise: bool, *, with_regions: bool
+) -> GroupRow:
+    accepted = np.asarray(decisions.accepted)
+    n_wrong = None if right is None else int((is_in & accepted & ~right).sum())
+    n_others = None if right is None else int((is_in & ~accepted & ~right).sum())
+    with_regions = with_regions and bool((is_in & accepted).any())
+    differences = _differences(np.asarray(decisions.region), accepted, right, is_in) if with_regions else ()
+    return GroupRow(name, int(is_in.sum()), int((is_in & accepted).sum()), n_wrong, n_others, has_promise, differences)
+
+
+def _differences(
+    region: IntArray, accepted: BoolArray, right: BoolArray | None, is_in: BoolArray
+) -> tuple[Difference, ...]:
+    if (region == NO_REGIONS).any():
+        return ()
+    ids, which = np.unique(region, return_inverse=True)
+
+    def shares(chosen: BoolArray, out_of: BoolArray) -> NDArray[np.float64]:
+        return np.bincount(which[chosen], minlength=len(ids)) / max(int(out_of.sum()), 1)
+
+    every = np.ones(len(is_in), dtype=bool)
+    gained = shares(is_in & accepted, is_in) - shares(accepted, every)
+    wrong = (
+        None
+        if right is None
+        else shares(is_in & accepted & ~right, is_in & accepted) - shares(accepted & ~right, accepted)
+    )
+    largest = [i for i in np.argsort(-np.abs(gained), kind="stable")[:N_REGIONS].tolist() if gained[i]]
+    return tuple(Difference(int(ids[i]), float(gained[i]), None if wrong is None else float(wrong[i])) for i in largest)
+
+
+def _sentence(row: GroupRow, everyone: GroupRow) -> str:
+    promise = "" if row.has_promise else " It has no promise."
+    rates = f"{percent(row.accepted)} of {counted(row.n_rows, 'row')} accepted (overall {percent(everyone.accepted)})"
+    if row.wrong is not None and everyone.wrong is not None:
+        rates += f"; {percent(row.wrong)} of these wrong (overall {percent(everyone.wrong)})"
+    if row.refused_wrong is not None:
+        others = f"{percent(row.refused_wrong)} of the others"
+        rates += f"; {others} wrong" if row.wrong is None else f", against {others}"
+    where = f" Most of the difference in acceptance, in points: {regions_in_words(row)}." if row.regions else ""
+    return f"{row.name}: {rates}.{where}{promise}"
+
+
+def regions_in_words(row: GroupRow) -> str:
+    """The regions that make the largest difference, as in "region 4 (+6.1), region 9 (-2.0)"."""
+    return ", ".join(f"region {one.region} ({points(one.accepted)})" for one in row.regions)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value)
+
+
+# The significance level is split between two questions. Most of it goes to the error rate. One threshold for all groups
+# needs no further correction, since it must pass in each of them (`choose_together`). Separate thresholds divide the
+# level among the groups that are large enough, which depends on their sizes and not on labels.
+#
+# The rest goes to *no harm*: within a group, accepted rows are wrong less often than rejected ones. The threshold was
+# chosen on the same rows, so the test is corrected for all thresholds of all groups: its p-value is multiplied by their
+# number (Bonferroni). That needs no assumption about trust, and where abstaining helps, the difference is large.
+
+
+# The share of the significance level that goes to "no harm".
+HARM_SHARE = 0.2
+
+
+@record
+class NoHarm:
+    """Whether the accepted rows of a group are wrong less often than its rejected ones.
+
+    Attributes
+    ----------
+    n_accepted, n_errors : int
+        Accepted calibration rows, and the wrong ones.
+    n_refused, n_refused_errors : int
+        The same for rejected rows.
+    p_value : float
+        Adjusted for all groups and thresholds.
+    is_shown : bool
+        Whether this is significant, simultaneously with all other promises.
+    """
+
+    n_accepted: int = whole()
+    n_errors: int = whole()
+    n_refused: int = whole()
+    n_refused_errors: int = whole()
+    p_value: float = number(0.0, 1.0)
+    is_shown: bool = flag()
+
+    def flaw(self) -> str | None:
+        """What is wrong with the counts, if anything: more errors than rows."""
+        is_possible = self.n_errors <= self.n_accepted and self.n_refused_errors <= self.n_refused
+        return None if is_possible else "counts more errors than rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups that promises were requested for.
+
+    Attributes
+    ----------
+    by : tuple of str or int
+        The columns that define them.
+    small : dict of group to int
+        Groups too small for any promise, whose rows are not accepted, and the number of their calibration rows.
+    no_harm : dict of group to NoHarm
+        For the groups that have a promise.
+    parents : dict of group to group
+        Groups that were merged into another one and have no promise of their own.
+    one_threshold : bool
+        Whether they share a threshold.
+    """
+
+    by: tuple[Any, ...]
+    small: Mapping[Key, int]
+    no_harm: Mapping[Key, NoHarm]
+    parents: Mapping[Key, Key]
+    one_threshold: bool
+
+    @property
+    def affect_acceptance(self) -> bool:
+        """Whether acceptance of a row depends on its group."""
+        return bool(self.small) or not self.one_threshold
+
+    def of(self, X: Any, groups: Any = None) -> NDArray[Any]:
+        """The group of each row, from columns of `X` or as given."""
+        return keys_of(self.by, X, groups, self.parents)
+
+    def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
+        """The group of each row; None if groups do not affect acceptance and are not given."""
+        is_used = self.affect_acceptance or groups is not None or has_columns(self.by, X)
+        return self.of(X, groups) if is_used else None
+
+    def name(self, key: Key) -> str:
+        """A group in words."""
+        return group_description(self.by, key)
+
+
+def control_groups(
+    trust: FloatArray,
+    wrong: BoolArray,
+    code: IntArray,
+    sizes: Mapping[Key, int],
+    grid: FloatArray,
+    max_risk: float,
+    confidence: float,
+    one_threshold: bool,
+    n_assumed: int = 0,
+) -> tuple[dict[Key, Control], dict[Key, NoHarm], float]:
+    """A threshold for each large enough group, whether it does no harm, and the confidence of each test.
+
+    Parameters
+    ----------
+    trust, wrong, code : (n,) arrays
+        Of the calibration rows; `code` is the position of each row's group in `sizes`.
+    sizes : mapping of group to int
+        The rows of each group, the largest first.
+    grid, max_risk, confidence
+        As for `choose_threshold`.
+    one_threshold : bool
+        Whether all groups share a threshold.
+    n_assumed : int, default=0
+        Further rows of every group, which are not known and count as accepted and wrong at every threshold.
+    """
+    level = 1.0 - confidence
+    large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold)
+    keys = list(sizes)[:large]
+    rows = [(trust[code == i], wrong[code == i]) for i in range(large)]
+    if one_threshold:
+        found = choose_together(rows, grid, max_risk, 1.0 - each, n_assumed) if rows else []
+    else:
+        found = [choose_threshold(*group, grid, max_risk, 1.0 - each, n_assumed) for group in rows]
+    n_tests = max(large, 1) * len(np.unique(grid))
+    harm = [
+        _no_harm(control, int(group[1].sum()) + n_assumed, n_tests, HARM_SHARE * level)
+        for control, group in zip(found, rows, strict=True)
+    ]
+    return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
+
+
+def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold: bool) -> tuple[int, float]:
+    """How many groups, largest first, have enough rows for a promise, and the significance level of each.
+
+    Examples
+    --------
+    >>> large_enough([1000, 190, 150, 20], 0.02, 0.05, one_threshold=False)
+    (2, 0.025)
+    >>> large_enough([1000, 190, 150, 20], 0.02, 0.05, one_threshold=True)
+    (3, 0.05)
+    """
+    for n in range(len(sizes), 0, -1):
+        each = level if one_threshold else level / n
+        if sizes[n - 1] >= rows_needed(max_risk, 1.0 - each):
+            return n, each
+    return 0, level
+
+
+def _no_harm(control: Control, n_errors: int, n_tests: int, level: float) -> NoHarm:
+    n_refused, n_wrong = control.n_rows - control.n_accepted, n_errors - control.n_errors
+    p = fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_refused)
+    p = min(1.0, n_tests * p)
+    return NoHarm(control.n_accepted, control.n_errors, n_refused, n_wrong, p, p <= level)

@@ -1,25 +1,37 @@
-"""The promise in words: what is promised, for which rows, under what assumption, and based on how many rows."""
+"""The promise in words: what is promised, for which rows, based on how many, and what voids it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
 
-from sepc._typing import BoolArray
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
 from sepc.errors import NoPromiseWarning
-from sepc.estimators.selective.cost_control import CostControl
-from sepc.estimators.selective.costs import Costs
-from sepc.estimators.selective.group_control import HARM_SHARE, Groups, NoHarm
-from sepc.estimators.selective.risk_control import Control
-from sepc.estimators.selective.shift_check import ShiftCheck
-from sepc.estimators.selective.shift_control import Shift
+from sepc.estimators.base import check_labels
+from sepc.estimators.editable import Editable, edits_in
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
+from sepc.estimators.selective._made_for import MadeFor
+from sepc.estimators.selective.costs import CostControl, Costs
+from sepc.estimators.selective.groups import HARM_SHARE, GroupComparison, Groups, Key, NoHarm, compare_groups
+from sepc.estimators.selective.shift import Shift, ShiftCheck
+from sepc.estimators.selective.thresholds import Control, decide_inside
+from sepc.estimators.unwrapping import unwrap
+from sepc.model.edits import Edit
 from sepc.records import number, parts, record, simple, whole
-from sepc.statistics.binomial import rows_needed
-from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percent, shown
+from sepc.statistics.rates import lower_bound, rows_needed
+from sepc.wording import AS_SET, MOST_NAMES, counted, floored_percent, listed, p_in_short, percent, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WEIGH_MORE = (
     "To miss fewer rows of a label, give its errors a higher cost (max_risk=Costs(...)), fit with "
@@ -293,3 +305,218 @@ def _check_sentence(check: ShiftCheck) -> str:
         f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); a "
         "change of labels cannot be seen without labels."
     )
+
+
+# The attributes that a promise consists of.
+OF_PROMISE = (
+    *("controls_", "groups_", "shift_", "threshold_", "coverage_"),
+    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_", "errors_by_label_"),
+)
+
+M = TypeVar("M", bound="EditablePromise")
+
+LOST = (
+    "There is no promise, and no row is accepted: the model was edited after its promise was made. Make a new one on "
+    "rows that the model has not seen: SelectiveClassifier(FrozenEstimator(model.estimator_), ...).fit(X, y)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LostPromise:
+    """A promise that does not hold for the model as it is.
+
+    Attributes
+    ----------
+    edits : tuple of Edit
+        The edits of the model that the promise was made for.
+    promise : dict
+        The attributes of that promise.
+    """
+
+    edits: tuple[Edit, ...]
+    promise: dict[str, Any]
+
+
+class EditablePromise(Editable):
+    """What lets a `SelectiveClassifier` be edited: the classifier inside is, and the promise is lost."""
+
+    estimator: Any
+    estimator_: Any
+    lost_promise_: LostPromise | None
+    made_for_: MadeFor
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, which are signed; its promise is lost.
+
+        If these are the edits that the model had when the promise was made, it holds again.
+        """
+        fitted = as_fitted(self)
+        fitted.made_for_.check()
+        is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
+        inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
+        if not isinstance(inside, Editable):
+            raise TypeError(
+                f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
+            )
+        held = fitted.lost_promise_ or LostPromise(fitted.edits_, promise_of(fitted))
+        inside = inside.with_edits(edits)
+        estimator = FrozenEstimator(inside) if is_frozen else inside
+        edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
+        if fitted.estimator is fitted.estimator_:
+            # So that `fit` calibrates the edited model.
+            edited.estimator = edited.estimator_
+        return with_promise(edited, held)
+
+
+def with_promise(model: M, held: LostPromise) -> M:
+    """A `SelectiveClassifier` with this promise if it was made for a model with the same edits; else with none."""
+    if edits_in(model) == held.edits:
+        return model.with_fitted(OF_PROMISE, lost_promise_=None, **held.promise)
+    nothing: dict[str, Any] = {"controls_": {}, "groups_": None, "shift_": None, "threshold_": np.inf, "coverage_": 0.0}
+    nothing |= {"errors_by_label_": None, "n_calibration_": 0, "n_erased_": 0}
+    nothing["confidence_"] = held.promise["confidence_"]
+    return model.with_fitted(OF_PROMISE, lost_promise_=held, **nothing)
+
+
+def has_lost_promise(model: Any) -> bool:
+    """Whether the classifier inside a model had a promise that an edit made void."""
+    return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), LostPromise)
+
+
+def promise_of(model: EditablePromise) -> dict[str, Any]:
+    """The attributes of a promise."""
+    return {name: getattr(model, name) for name in OF_PROMISE if hasattr(model, name)}
+
+
+HEAD = ("region", "rows", "wrong", "right at least")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificates(ShownAsCard):
+    """Lower bounds on the accuracy in each region, which hold together with probability `confidence`.
+
+    `str` gives a sentence for each region.
+
+    Attributes
+    ----------
+    region : array of int
+        The regions that have held-out rows, as `apply` numbers them; -1 stands for all unseen combinations together.
+    n_rows, n_errors : array of int
+        Held-out rows there, and how many of them were wrong.
+    accuracy_at_least : array of float
+        The lower bounds.
+    confidence : float
+        Probability that no bound is too high.
+    """
+
+    region: IntArray
+    n_rows: IntArray
+    n_errors: IntArray
+    accuracy_at_least: FloatArray
+    confidence: float
+
+    @classmethod
+    def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
+        """Bounds from held-out rows, given the region of each and whether its label was wrong."""
+        region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
+        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
+        each = 1.0 - (1.0 - confidence) / len(region)
+        return cls(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), confidence)
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    def summary(self) -> str:
+        """The certificates as sentences, the region with the most rows first."""
+        lines = [
+            f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
+            f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
+            for i in np.argsort(-self.n_rows, kind="stable")
+        ]
+        together = (
+            f"The {percent(self.confidence, AS_SET)} confidence holds for all of this jointly. " if lines[1:] else ""
+        )
+        return "\n".join([*lines, f"{together}It holds for new rows drawn like these held-out rows."])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The certificates as a pandas DataFrame, a row for each region."""
+        names = ("region", "n_rows", "n_errors", "accuracy_at_least")
+        return frame_of({name: getattr(self, name) for name in names})
+
+    def _card(self) -> Card:
+        bounds = [floored_percent(bound) for bound in self.accuracy_at_least]
+        rows = tuple(
+            (f"{self.region[i]}", f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", bounds[i])
+            for i in np.argsort(-self.n_rows, kind="stable").tolist()
+        )
+        facts = (
+            ("confidence", f"{percent(self.confidence, AS_SET)}, for all of them together"),
+            ("held-out rows", f"{self.n_rows.sum():,}, {self.n_errors.sum():,} of them wrong"),
+        )
+        return Card(f"Certificates of {counted(len(self), 'region')}", facts, HEAD, rows, "As a DataFrame: to_frame()")
+
+
+class JudgedOnRows(FittedAtOnce):
+    """The methods of a `SelectiveClassifier` that judge it on other rows."""
+
+    confidence: float
+    estimator_: Any
+    controls_: Mapping[Any, Control | CostControl]
+    groups_: Groups | None
+    decide: Any
+
+    def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
+        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
+
+        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
+        rows of a region, accepted or not.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+            The estimator must not have been trained on any of them.
+
+        Returns
+        -------
+        Certificates
+        """
+        fitted = as_fitted(self)
+        decided = decide_inside(fitted.estimator_, X)
+        check_regions(fitted.estimator_, decided, "Certificates are for regions")
+        wrong = decided.label != check_labels(y, "SelectiveClassifier")
+        return Certificates.of(decided.region, wrong, fitted.confidence)
+
+    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
+        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
+
+        Parameters
+        ----------
+        X : array or DataFrame of n rows
+        y : array of shape (n,), optional
+            True labels; without them, acceptance alone is compared.
+        groups : array of n rows, DataFrame or mapping of names to arrays, optional
+            The columns `by`, if they are not in `X`.
+
+        Returns
+        -------
+        GroupComparison
+        """
+        fitted = as_fitted(self)
+        if fitted.groups_ is None:
+            raise ValueError("There are no groups to compare; name the columns that define them in by.")
+        decisions, keys = fitted.decide(X, groups=groups), fitted.groups_.of(X, groups)
+        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
+        return compare_groups(decisions, right, keys, fitted.groups_.name, fitted.promised_groups())
+
+    def promised_groups(self) -> list[Key]:
+        """The groups whose rows may be accepted."""
+        return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
+
+
+def check_regions(estimator: Any, decided: Decisions, what: str) -> None:
+    """Raise if the estimator behind decisions has no regions, which `what` needs."""
+    if (decided.region == NO_REGIONS).any():
+        raise TypeError(f"{what}, but {type(estimator).__name__} has none; use an SEPClassifier.")

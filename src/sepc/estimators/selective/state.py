@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sepc.estimators.selective.cost_control import CostControl
-from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective._made_for import MadeFor
+from sepc.estimators.selective.costs import CostControl, Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.group_control import Groups, NoHarm
-from sepc.estimators.selective.groups import MOST_COLUMNS, Key, names_in
-from sepc.estimators.selective.lost_promise import LostPromise, promise_of, with_promise
-from sepc.estimators.selective.made_for import MadeFor
-from sepc.estimators.selective.promise import ErrorsByLabel
-from sepc.estimators.selective.risk_control import Control
-from sepc.estimators.selective.shift_control import Shift
-from sepc.io.estimator_fields import check_inner, fields_to_node, restore_fields
-from sepc.io.inner_models import InnerModels
-from sepc.io.reader import Reader
-from sepc.io.records import record_from, record_to_node
-from sepc.io.values import labels_from, labels_to_node, read_simple_value, simple_value
-from sepc.io.writer import Node, Writer
+from sepc.estimators.selective.groups import MOST_COLUMNS, Groups, Key, NoHarm, names_in
+from sepc.estimators.selective.promise import ErrorsByLabel, LostPromise, promise_of, with_promise
+from sepc.estimators.selective.shift import Shift
+from sepc.estimators.selective.thresholds import Control
+from sepc.io.codec import (
+    Node,
+    Reader,
+    Writer,
+    labels_from,
+    labels_to_node,
+    read_simple_value,
+    record_from,
+    record_to_node,
+    simple_value,
+)
+from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, restore_fields
 from sepc.model.edits import Edit
 
 CONTROLS: dict[str, type[Control | CostControl]] = {"risk": Control, "cost": CostControl}

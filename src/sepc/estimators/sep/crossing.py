@@ -1,29 +1,37 @@
-"""Cross-fitting: ellipsoids evaluated on rows that they were not fitted to.
-
-An ellipsoid is fitted to rows by their labels, so on these rows it looks purer than it is: in many dimensions any few
-rows can be enclosed. Weights fitted to these rows would be far too confident. So the penalties of the weights are
-learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
-
-Category encodings come from labels too, so a model that must not use the labels of some rows needs encodings computed
-without them.
-"""
+"""Cross-fitting: ellipsoids and probabilities evaluated on rows that they were not fitted to."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import encodings_like, folds_of
+from sepc.columns.table import column_names, is_table
 from sepc.estimators.sep.multiclass import Pieces
+from sepc.estimators.sep.training_set import TableRows
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.model.membership import squared_radii
+from sepc.model.rules import probabilities_of
+from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.proportional_sample import ClassSample
-from sepc.points.row_hash import row_hashes
+from sepc.points.row_digest import row_hashes
+
+# An ellipsoid is fitted to rows by their labels, so on these rows it looks purer than it is: in many dimensions any few
+# rows can be enclosed. Weights fitted to these rows would be far too confident. So the penalties of the weights are
+# learned from rows that a partition has not seen, and the weights from gauges as if each row had been left out.
+#
+# Category encodings come from labels too, so a model that must not use the labels of some rows needs encodings computed
+# without them.
+
 
 # If at least this share of the weighed rows were not partitioned, penalties are learned from these. Otherwise the rows
 # are partitioned again in folds, and each fold is evaluated in the partition of the others.
@@ -197,3 +205,62 @@ def ellipsoid_arrays(pieces: Pieces, n_features: int) -> tuple[FloatArray, Float
     ellipsoids = [found.ellipsoid for found in pieces.ellipsoids]
     centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
     return centers, np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldModel:
+    """A model of a part of the training rows.
+
+    Attributes
+    ----------
+    model : SEPModel
+    classes : (C,) array of int
+        The position of each of its classes among all classes.
+    unseen : array
+        Hashes of rows that it has not seen.
+    encodings : tuple of arrays
+        Its encodings of the codes of each categorical column.
+    category_columns : sequence of CategoryColumn
+    """
+
+    model: SEPModel
+    classes: IntArray
+    unseen: NDArray[np.uint64]
+    encodings: tuple[FloatArray, ...]
+    category_columns: Sequence[CategoryColumn]
+
+    def probabilities(self, rows: FloatArray) -> FloatArray:
+        """Probabilities of the classes it knows, for rows as the full model takes them."""
+        return probabilities_of(self.model, recode(rows, self.encodings, self.category_columns))
+
+
+def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -> FloatArray:
+    """Probabilities of training rows, each from a model that has not seen it; NaN for rows without one."""
+    hashes = row_hashes(rows, seed=0)
+    found = np.full((len(rows), n_classes), np.nan)
+    for fold in models:
+        where = np.flatnonzero(np.isin(hashes, fold.unseen))
+        if len(where):
+            found[where] = 0.0
+            found[np.ix_(where, fold.classes)] = fold.probabilities(rows[where])
+    return found
+
+
+def refit_out_of_fold(classifier: Any, X: Any, y: Any, sample_weight: Any, table: TableRows) -> FloatArray:
+    """`out_of_fold` with missing values: refits the classifier to each half, since imputation uses all labels."""
+    labels, positions, classes = np.asarray(y), table.positions, classifier.classes_
+    folds = folds_by_hash(table.rows, np.searchsorted(classes, table.labels))
+    found = np.zeros((len(folds), len(classes)))
+    # In half of the rows, a column may look like a constant or an id.
+    known = classifier.preparation_.used_columns if is_table(X) else ()
+    used = [name for name in column_names(X) if str(name) in known] if known else []
+    for fold in range(N_FOLDS):
+        others, left_out = np.unique(positions[folds != fold]), positions[folds == fold]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[others]
+        model = clone(classifier).set_params(out_of_fold=False, force_features=used)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows has warned already
+            model.fit(_safe_indexing(X, others), labels[others], weights)
+        known = np.searchsorted(classes, model.classes_)
+        found[np.ix_(folds == fold, known)] = model.predict_proba(_safe_indexing(X, left_out))
+    return found

@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation
-from sepc.decisions.decisions import Decision, Decisions
-from sepc.decisions.deferred import defer
+from sepc.decisions.decisions import SHARED, Decision, Decisions, defer, replace_columns
+from sepc.decisions.kinds import Reason
 from sepc.decisions.letter import Grounds, Words
-from sepc.decisions.row_wise import SHARED, replace_columns
-from sepc.decisions.sentences import Reason
-from sepc.estimators.sep.grounds import grounds_of
+from sepc.estimators.sep._named_terms import grounds_of
 from sepc.estimators.sep.reasons import SEPReasons
-from sepc.model.causes import look_up_causes
-from sepc.model.certain import is_certain, likely_values, possible_ellipsoids, value_of_information
-from sepc.model.empty_categories import EmptyCategory
-from sepc.model.rules import judge_any
+from sepc.model.gaps import EmptyCategory, is_certain, likely_values, possible_ellipsoids, value_of_information
+from sepc.model.rules import judge_any, look_up_causes
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term, Terms, terms_of
 from sepc.model.training_summary import Restore

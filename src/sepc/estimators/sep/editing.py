@@ -12,10 +12,22 @@ from sepc.columns.categories import Categories, category
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
 from sepc.estimators.editable import Editable
 from sepc.estimators.fitted_record import as_fitted
-from sepc.estimators.sep.fitted import FittedEllipsoids
-from sepc.estimators.sep.regions import Regions
-from sepc.model.curve_edits import Curves, contrast_of, curves_of_classes, edit_curves, put_contrast, with_curves
-from sepc.model.edits import DROP_ELLIPSOID, DROP_FEATURE, FLATTEN, OF_CURVES, SET_LEVEL, Edit, Edits
+from sepc.estimators.sep.fitted import FittedEllipsoids, Regions
+from sepc.model.edits import (
+    DROP_ELLIPSOID,
+    DROP_FEATURE,
+    FLATTEN,
+    OF_CURVES,
+    SET_LEVEL,
+    Curves,
+    Edit,
+    Edits,
+    contrast_of,
+    curves_of_classes,
+    edit_curves,
+    put_contrast,
+    with_curves,
+)
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.model.weights import Weights

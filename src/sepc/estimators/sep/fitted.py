@@ -1,23 +1,35 @@
-"""What `fit` found, in the user's own features: ellipsoids, cuts and rounds; and how many rows it used."""
+"""What `fit` found, in the user's own features: ellipsoids, cuts, rounds, regions and importances."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import MOST_LINES, Card, ShownAsCard, ShownInLists, ShownOnOneLine
+from sepc.columns.preparation import Preparation
+from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.sep.multiclass import Pieces
+from sepc.model.count_rules import credible_interval, judge_sets, smooth
+from sepc.model.names import region_name
+from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.sep_model import SEPModel
+from sepc.model.training_summary import ANYWHERE, TrainingSummary
+from sepc.model.weights import Weights
 from sepc.partition.sequence import Partition
-from sepc.plain_values import plain
 from sepc.records import MOST, bools, counts, floats, given, ints, lists, record, text, whole
 from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.wording import counted, name_of
+from sepc.statistics.rates import beta_interval
+from sepc.wording import MOST_NAMES, check_number, counted, decimal, listed, name_of, plain, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,3 +253,260 @@ def sample_rows(ellipsoids: Sequence[FittedEllipsoid], owner: int, n: int, rng: 
     for k, fitted in enumerate(ellipsoids):
         rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
     return rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regions(ShownAsCard):
+    """The regions of a fitted model; the number of a region is its position here.
+
+    First come the sets of ellipsoids seen in training, then the places that rows outside may be nearest to. Attributes
+    are computed on first access.
+
+    Attributes
+    ----------
+    model : SEPModel
+    names : tuple of str
+        A name for every region, such as "worst area ≥ 900, worst texture ≥ 25"; no two are the same.
+    ellipsoids : tuple of tuples of int
+        The set of ellipsoids that make up a region; empty for rows outside all of them.
+    near : tuple of (int or None)
+        For rows outside: the nearest ellipsoid, or the nearest isolated row numbered after the ellipsoids.
+    counts : (n, C) array
+        Training rows of each class; for a region outside, those of the nearest place.
+    probabilities : (n, C) array
+        Probabilities of the classes; for a region outside, those at the nearest place itself.
+    classes : (C,) array
+    """
+
+    model: SEPModel
+
+    @property
+    def classes(self) -> Any:
+        """The labels."""
+        return self.model.classes
+
+    @cached_property
+    def ellipsoids(self) -> tuple[tuple[int, ...], ...]:
+        """The set of ellipsoids of every region."""
+        inside = tuple(tuple(np.flatnonzero(row).tolist()) for row in self.model.table.memberships)
+        return (*inside, *((),) * self.model.n_places)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for every region: the ranges of the features that set it apart."""
+        return tuple(region_name(self.model, region) for region in range(len(self)))
+
+    @cached_property
+    def near(self) -> tuple[int | None, ...]:
+        """The nearest ellipsoid or isolated row of each region outside; None for the others."""
+        return (*(None,) * self._n_sets, *range(self.model.n_places))
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """Training rows of each class."""
+        places = np.arange(self.model.n_places)
+        return np.concatenate([self.model.table.counts, self.model.counts_at(places)])
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Probabilities of the classes."""
+        model, places = self.model, np.arange(self.model.n_places)
+        equal = np.full(len(model.classes), 1.0 / len(model.classes))
+        wider, exact = (counts.astype(np.float64) for counts in model.counts_and_exact_at(places))
+        inside = judge_sets(model, model.table.memberships).probabilities
+        return np.concatenate([inside, smooth(exact, wider, equal)])
+
+    @property
+    def label(self) -> Any:
+        """The most probable label of every region."""
+        return self.classes[self.probabilities.argmax(axis=1)]
+
+    def interval(self, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Credible intervals for the probability that `label` is right in each region: two arrays of shape (n,).
+
+        They come from training rows. For guarantees from held-out rows, see `SelectiveClassifier.certificates`.
+        """
+        check_number("confidence", confidence, above=0, below=1)
+        n_rows = self.counts.sum(axis=1).astype(np.float64)
+        right = self.probabilities.max(axis=1)
+        if self.model.trust == "published":
+            # Unlike other probabilities, the paper's may be 1, so Jeffreys' prior adds half a row for and against.
+            return beta_interval(right * n_rows + 0.5, (1.0 - right) * n_rows + 0.5, confidence)
+        return credible_interval(right, n_rows, confidence)
+
+    def __len__(self) -> int:
+        return self._n_sets + self.model.n_places
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, ...], int | None, IntArray]]:
+        return zip(self.ellipsoids, self.near, self.counts, strict=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The regions as a pandas DataFrame, indexed by the number of the region."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("Regions.to_frame needs pandas: pip install pandas") from error
+        low, high = self.interval()
+        columns: dict[str, Any] = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
+        places = {"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64")}
+        frame = pd.DataFrame({"name": self.names, **places, **columns})
+        return frame.rename_axis("region")
+
+    @property
+    def _n_sets(self) -> int:
+        return len(self.model.table.counts)
+
+    def _card(self) -> Card:
+        facts = (
+            ("with training rows", f"{self.model.table.n_regions:,}, the largest below"),
+            ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
+        )
+        head = ("region", "number", "rows", "label", "probability")
+        # Rows beyond the length of a card are counted on it, but need no cells.
+        rows = self._largest(MOST_LINES)
+        rows += ((),) * (self.model.table.n_regions - len(rows))
+        return Card(f"{counted(self.model.table.n_regions, 'region')}", facts, head, rows, "As a DataFrame: to_frame()")
+
+    def _largest(self, most: int) -> tuple[tuple[str, ...], ...]:
+        """The cells of the regions with the most training rows."""
+        table, n_rows = self.model.table, self.model.table.counts.sum(axis=1)
+        order = np.argsort(-n_rows, kind="stable")
+        order = order[table.memberships[order].any(axis=1)][:most]
+        probabilities = judge_sets(self.model, table.memberships[order]).probabilities
+        labels = self.classes[probabilities.argmax(axis=1)]
+        return tuple(
+            (
+                region_name(self.model, i),
+                str(i),
+                f"{n_rows[i]:,}",
+                name_of(label),
+                decimal(probability),
+            )
+            for i, label, probability in zip(order.tolist(), labels, probabilities.max(axis=1), strict=True)
+        )
+
+
+def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str, float]:
+    """The mean absolute term of each column used, in log-odds, over the training rows.
+
+    With several classes, the size is the largest difference that the column makes between two of them. The distribution
+    of numbers comes from the quantiles that the model stores. A date is several features, whose sizes are added.
+    """
+    weights, usual = model.weights, model.usual
+    assert weights is not None
+    assert usual is not None
+    values = (usual.overall.T - model.shift) / model.scale
+    sizes = np.ptp(weights.feature_terms(np.ascontiguousarray(values.T)), axis=2).mean(axis=0)
+    by_column = np.bincount(model.column_of, sizes)
+    all_categories = () if preparation is None else preparation.all_categories
+    for q, (first, categories) in enumerate(zip(weights.category_features, all_categories, strict=False)):
+        parts = np.flatnonzero(model.column_of == first)
+        by_column[first] = _of_categories(model, weights, usual, categories.encodings, parts, q)
+    return {model.feature_names[j]: float(by_column[j]) for j in np.unique(model.column_of)}
+
+
+def _of_categories(
+    model: SEPModel, weights: Weights, usual: TrainingSummary, encodings: FloatArray, parts: IntArray, q: int
+) -> float:
+    """The mean absolute term of categorical column `q`, which these features encode."""
+    rows = np.tile(model.shift, (len(encodings), 1))
+    rows[:, parts] = encodings
+    terms = weights.feature_terms(np.ascontiguousarray(model.standardize(rows).T))[:, parts].sum(axis=1)
+    codes = np.zeros((len(rows), len(weights.category_features)))
+    codes[:, q] = np.arange(len(rows))
+    terms += weights.category_terms(codes)[:, q]
+    of_class = usual.ellipsoid == ANYWHERE
+    counts = usual.category_counts[of_class][:, usual.categories_of(int(parts[0]))]
+    return float(np.ptp(terms, axis=1) @ (model.shares @ (counts / usual.n_rows[of_class, None])))
+
+
+class FittedViews(FittedAtOnce):
+    """The methods of an `SEPClassifier` that describe the fitted model."""
+
+    trust: str
+    random_state: Any
+    classes_: NDArray[Any]
+    ellipsoids_: FittedEllipsoids
+    model_: SEPModel
+    encoding_: Preparation | None
+    decide: Any
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        fitted = as_fitted(self)
+        return fitted.encoding_ or Preparation.of_numbers(fitted.model_.feature_names)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each column matters: the mean absolute term in log-odds over the training rows.
+
+        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
+        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
+        """
+        fitted = as_fitted(self)
+        if fitted.model_.weights is None:
+            raise AttributeError(f"With trust={fitted.trust!r} columns have no terms, and therefore no importances.")
+        sizes = importances_of(fitted.model_, fitted.encoding_)
+        names = getattr(fitted, "feature_names_in_", fitted.model_.feature_names)
+        return np.array([sizes.get(str(name), 0.0) for name in names])
+
+    def proofs(self) -> Proofs:
+        """What is proved of the features of `monotone`, in words, and what follows from it.
+
+        Every statement is checked against the weights that the model has now, also after edits.
+
+        Returns
+        -------
+        Proofs
+            A sequence with an entry for each monotone feature; `print` shows it in words.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sepc import SEPClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X[["mean texture", "worst area", "worst concavity"]]
+        >>> classifier = SEPClassifier(monotone={"worst area": "down"}).fit(X, y)
+        >>> print(classifier.proofs()[0])
+        A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
+        """
+        return proofs_of(self.model_)
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
+        region: IntArray = self.decide(X).region
+        return region
+
+    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
+        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows to draw.
+        label : object
+            One of `classes_`.
+        random_state : int, RandomState or None
+            By default the estimator's own.
+
+        Returns
+        -------
+        (n, d) array
+        """
+        check_number("n", n, least=0, whole=True)
+        fitted = as_fitted(self)
+        if (alone := fitted.model_.alone) is not None:
+            names = listed(shown(fitted.model_.feature_names[j]) for j in alone.features.tolist())
+            raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
+        of_label = [found for found in fitted.ellipsoids_ if found.label == label]
+        if not of_label:
+            others = sorted({found.label for found in fitted.ellipsoids_})
+            known = (
+                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
+            )
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
+        random = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)

@@ -12,32 +12,155 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import Crossing, Recoder, cross, cross_unseen, ellipsoid_arrays
+from sepc.estimators.sep.crossing import Crossing, FoldModel, Recoder, cross, cross_unseen, ellipsoid_arrays
 from sepc.estimators.sep.fitted import RowsUsed
-from sepc.estimators.sep.fold_models import FoldModel
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
-from sepc.estimators.sep.standardization import Standardization
-from sepc.estimators.sep.training_set import TrainingSet
-from sepc.estimators.sep.training_summaries import MOST_ROWS, summarise_training
+from sepc.estimators.sep.training_set import Standardization, TrainingSet
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
-from sepc.estimators.sep.without_rows import without_isolated
 from sepc.kernels.evidence import Penalties
-from sepc.kernels.threads import single_threaded
+from sepc.kernels.numeric import single_threaded
+from sepc.model.counts import SignatureTable, StackedSignatures
+from sepc.model.imputation import ImputationMixture, NormalScores
+from sepc.model.membership import squared_radii
 from sepc.model.provenance import Provenance
-from sepc.model.seen_rows import given_columns
 from sepc.model.sep_model import SEPModel
-from sepc.model.signature_table import SignatureTable, StackedSignatures
-from sepc.partition.separate import Settings
-from sepc.partition.sequence import Round
+from sepc.model.training_summary import FeatureDisplay, SeenRows, given_columns, summarise_rows
+from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.joint_reduction import JointReduction, reduce_each, reduce_each_with
 from sepc.points.proportional_sample import ClassSample, sample_classes
 from sepc.points.protocol import PointSet, Reduction
-from sepc.points.row_digest import RowDigest, add_sums, as_text
-from sepc.points.row_hash import row_hashes
-from sepc.points.signatures import SignatureCounts
+from sepc.points.reductions import JointReduction, SignatureCounts, reduce_each, reduce_each_with
+from sepc.points.row_digest import RowDigest, add_sums, as_text, row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
+
+# A component of the mixture has at least this many rows per feature. Its covariance is shrunk towards that of its
+# class, and that of a class towards that of all classes, each with the weight of this many rows per feature.
+OWN_ROWS_A_FEATURE = 1.0
+# Added to all variances. Less than the thickness of ellipsoids around flat sets, so that completions lie in them.
+RIDGE = 1e-9
+# More rows than this, in total or of each of many classes, add little.
+MOST_ROWS, CLASS_ROWS = 5_000, 500
+# With more features than this, a model would consist mostly of covariances.
+MOST_FEATURES = 256
+
+
+def summarise_training(
+    model: SEPModel,
+    samples: Sequence[ClassSample],
+    weight_scale: float,
+    displays: Sequence[FeatureDisplay],
+    *,
+    keep_hashes: bool = True,
+) -> SEPModel:
+    """Add to a model a summary of its training rows, hashes of some of them and, with weights, the imputation mixture.
+
+    Samples of the classes are in the user's own features, followed by category codes. Each row counts as
+    `weight_scale` rows. Without `keep_hashes`, no row is hashed.
+    """
+    drawn = np.concatenate([sample.rows for sample in samples])
+    seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
+    samples = _thin_out(samples)
+    rows = np.concatenate([sample.rows for sample in samples])
+    classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
+    shares = np.array([sample.weight for sample in samples])
+    squared = squared_radii(model.place(rows), model.centers, model.roots)
+    usual = summarise_rows(rows, classes, shares[classes], squared <= 1.0 + model.slack, displays)
+    kinds = None
+    if model.weights is not None and len(model.shift) <= MOST_FEATURES:
+        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, weight_scale)
+    return replace(model, usual=usual, seen_rows=seen, row_kinds=kinds)
+
+
+def _row_kinds(
+    model: SEPModel, rows: FloatArray, classes: IntArray, shares: FloatArray, squared: FloatArray, weight_scale: float
+) -> ImputationMixture:
+    """The imputation mixture, given the weight of a row of each class and the squared radii in all ellipsoids."""
+    scores = NormalScores.fit(rows, shares[classes], model.shift, model.scale)
+    kind = _kinds(model, classes, squared, weight_scale)
+    owners, n_rows = np.full(kind.max() + 1, -1), np.bincount(kind) * weight_scale
+    owners[kind] = classes
+    class_rows = np.zeros((len(n_rows), len(shares)))
+    class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
+    centers, covariances = _distributions(scores.of(rows), kind, owners, shares, weight_scale)
+    return ImputationMixture(scores, centers, covariances, class_rows)
+
+
+def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
+    """Every n-th row of each sample; samples are in the order of their hashes."""
+    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
+    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
+    return [
+        ClassSample(rows, sample.weight * len(sample.rows) / len(rows))
+        for rows, sample in zip(few, samples, strict=True)
+    ]
+
+
+def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
+    """The component of each row: its deepest ellipsoid if that has its class and enough rows, else its class."""
+    n_classes, kind = len(model.classes), classes.copy()
+    if model.n_ellipsoids:
+        deepest = squared.argmin(axis=1)
+        is_inside = squared.min(axis=1) <= 1.0 + model.slack
+        is_own = is_inside & (model.owners[deepest] == classes)
+        n_own = np.bincount(deepest[is_own], minlength=model.n_ellipsoids)
+        has_enough = n_own * weight_scale >= OWN_ROWS_A_FEATURE * len(model.shift)
+        is_own &= has_enough[deepest]
+        kind[is_own] = n_classes + deepest[is_own]
+    return np.asarray(np.unique(kind, return_inverse=True)[1].ravel())
+
+
+def _distributions(
+    scores: FloatArray, kind: IntArray, owners: IntArray, shares: FloatArray, weight_scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Means and covariances of the components."""
+    d, n_classes = scores.shape[1], len(shares)
+    by_kind = [scores[kind == g] for g in range(len(owners))]
+    centers = np.array([members.mean(axis=0) for members in by_kind])
+    scatters = np.array([_scatter(members - center) for members, center in zip(by_kind, centers, strict=True)])
+    scatters *= weight_scale
+    n_rows, pull = np.bincount(kind) * weight_scale, OWN_ROWS_A_FEATURE * d
+    everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
+    covariances = np.empty_like(scatters)
+    for c in range(n_classes):
+        kinds = np.flatnonzero(owners == c)
+        of_class = (scatters[kinds].sum(axis=0) + pull * everyone) / (n_rows[kinds].sum() + pull)
+        covariances[kinds] = (scatters[kinds] + pull * of_class) / (n_rows[kinds] + pull)[:, None, None]
+    return centers, covariances + RIDGE * np.eye(d)
+
+
+def _scatter(apart: FloatArray) -> FloatArray:
+    """Sums of products, symmetric to the last bit."""
+    products = apart.T @ apart
+    return np.asarray(0.5 * (products + products.T))
+
+
+# An ellipsoid around fewer distinct rows would tell too much about each of them.
+FEWEST_ENCLOSED = 5
+
+
+def without_isolated(pieces: Pieces, settings: Settings, n_classes: int) -> Pieces:
+    """The ellipsoids without the isolated rows; a class that has no ellipsoid gets one around its isolated rows.
+
+    A class without an ellipsoid and with very few distinct rows gets none: labels then come from the weights alone.
+    """
+    found, owners = list(pieces.ellipsoids), pieces.owners.tolist()
+    for owner in sorted(set(range(n_classes)) - set(owners)):
+        rows = pieces.isolated[pieces.isolated_owners == owner]
+        if len(np.unique(rows, axis=0)) >= FEWEST_ENCLOSED:
+            enclosure = settings.enclose(ArrayPoints(rows))
+            found.append(FoundEllipsoid(enclosure, owner == 0, len(rows), NOT_COUNTED, (), 0, is_terminal=True))
+            owners.append(owner)
+    none: FloatArray = np.empty((0, pieces.isolated.shape[1]))
+    nobody: IntArray = np.empty(0, dtype=np.int64)
+    return replace(
+        pieces,
+        ellipsoids=tuple(found),
+        owners=np.array(owners, dtype=np.int64),
+        isolated=none,
+        isolated_owners=nobody,
+    )
+
 
 # A sample keeps at least this many rows of a class, if the class has them and an equal share of `fit_rows` allows it.
 FEWEST_ROWS = 1_000
@@ -48,7 +171,7 @@ FEW_ROWS, MANY_ROWS = 2_000, 10_000
 
 # By default this many rows per feature are partitioned, between these bounds: ellipsoids of many features need more
 # rows. With 20, 35 and 50 features, 4,000 rows lose 1 to 4 points of accuracy against 10,000; with few, next to none.
-ROWS_A_FEATURE = 400
+PARTITIONED_ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
 
 # Beside standalone features, at most one round for this many rows, but at least a few rounds. The features left may
@@ -63,7 +186,7 @@ TOO_FEW = (
 
 def most_partitioned(n_features: int) -> int:
     """The default of `fit_rows` for this many features."""
-    return min(max(ROWS_A_FEATURE * n_features, FEWEST_PARTITIONED), MOST_PARTITIONED)
+    return min(max(PARTITIONED_ROWS_A_FEATURE * n_features, FEWEST_PARTITIONED), MOST_PARTITIONED)
 
 
 def most_ellipsoids(n_rows: int) -> int:

@@ -1,7 +1,8 @@
-"""Multiclass: two classes share one partition; with more, it is one class against the rest."""
+"""Two classes share one partition; with more, it is one class against the rest."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -10,9 +11,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from sepc._typing import FloatArray, IntArray
-from sepc.partition.separate import Settings
-from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Partition, Round, Stop, partition
-from sepc.points.in_memory import ArrayPoints
+from sepc.errors import FlatSetWarning
+from sepc.estimators.sep.training_set import Extent, TrainingSet
+from sepc.kernels.enclose import describe_flat, flat_directions
+from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Partition, Round, Settings, Stop, partition
+from sepc.points.in_memory import ArrayPoints, chosen_columns
 from sepc.points.protocol import PointSet
 
 
@@ -94,3 +97,16 @@ def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
         isolated=np.concatenate([part.isolated_pos for part in parts]),
         isolated_owners=np.repeat(np.arange(len(parts)), [len(part.isolated_pos) for part in parts]),
     )
+
+
+def warn_if_flat(training: TrainingSet) -> None:
+    """Warn of constant or collinear features among those that ellipsoids are made of."""
+    rows, extent, names = training.rows, training.extent, training.columns.feature_names
+    if training.alone is not None:
+        placed = np.setdiff1d(np.arange(len(names)), training.alone.features)
+        rows, names = chosen_columns(rows, placed), tuple(names[j] for j in placed)
+        extent = Extent.of(rows)
+    directions = flat_directions(extent.sized(rows), extent.spread)
+    if len(directions) and rows.n_points > rows.n_features:
+        message = describe_flat(directions, rows.n_points, names)
+        warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=6)

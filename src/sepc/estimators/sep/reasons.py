@@ -12,13 +12,17 @@ import numpy as np
 
 from sepc._typing import BoolArray, IntArray
 from sepc.columns.preparation import UNREAD
-from sepc.decisions.kinds import Cause, Rule
-from sepc.decisions.sentences import Reason, Sentence, Shorter
-from sepc.estimators.sep.named_terms import NamedTerm, NamedTerms, known_columns
-from sepc.estimators.sep.row_phrases import RowPhrases, gauges_of, missing_columns
-from sepc.estimators.sep.separating_features import separating_features, unusual_features
+from sepc.decisions.kinds import Cause, Reason, Rule, Sentence, Shorter
+from sepc.estimators.sep._named_terms import NamedTerm, NamedTerms, known_columns
+from sepc.estimators.sep.row_phrases import (
+    RowPhrases,
+    gauges_of,
+    missing_columns,
+    separating_features,
+    unusual_features,
+)
 from sepc.model.edits import names_of_edits
-from sepc.model.mixture import N_DRAWS
+from sepc.model.imputation import N_DRAWS
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
 from sepc.wording import decimal, listed, log_odds, name_of, shown

@@ -8,17 +8,13 @@ import numpy as np
 
 from sepc.columns.preparation import Preparation, feature_displays
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.sep.fitted import FittedEllipsoids, History, RowsUsed
-from sepc.estimators.sep.regions import Regions
-from sepc.io.estimator_fields import fields_to_node, restore_fields
-from sepc.io.inner_models import InnerModels
-from sepc.io.reader import Reader
-from sepc.io.records import record_from, record_to_node
-from sepc.io.writer import Node, Writer
+from sepc.estimators.sep.fitted import FittedEllipsoids, History, Regions, RowsUsed
+from sepc.io.codec import Node, Reader, Writer, record_from, record_to_node
+from sepc.io.estimator_fields import InnerModels, fields_to_node, restore_fields
 from sepc.model.edits import Edits
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureDisplay
-from sepc.plain_values import plain
+from sepc.wording import plain
 
 # Parameters that files of earlier versions lack; a file has them only if they are used.
 LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone", "max_features")

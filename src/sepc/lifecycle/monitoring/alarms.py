@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sepc.cards import Card, ShownInLists
-from sepc.decisions.frames import frame_of
-from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
-from sepc.lifecycle.monitoring.feature_shift import FeatureShift
-from sepc.lifecycle.monitoring.monitored_rates import (
-    ALL_ROWS,
-    COLUMN_KINDS,
-    ERROR,
-    FEATURE,
-    GAP,
-    KINDS,
-    OUTSIDE,
-    ROUND,
-    SHARE,
-)
-from sepc.lifecycle.results.charts import Chart, Pair, PairChart
-from sepc.lifecycle.results.result import Result
+import numpy as np
+from scipy.special import stdtr
+
+from sepc._typing import BoolArray, FloatArray
+from sepc.cards import Card, ShownInLists, ShownOnOneLine
+from sepc.decisions.decisions import frame_of
+from sepc.lifecycle.monitoring.column_guesses import ColumnChange, columns_in_short, columns_in_words
+from sepc.lifecycle.monitoring.evidence import ALL_ROWS, COLUMN_KINDS, ERROR, FEATURE, GAP, KINDS, OUTSIDE, ROUND, SHARE
+from sepc.lifecycle.monitoring.state import Tally
+from sepc.lifecycle.result import Chart, Pair, PairChart, Result
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.records import given, number, parts, record, text, whole
@@ -29,6 +22,65 @@ from sepc.wording import counted, listed, name_of, percent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# A feature is named if its mean differs with this confidence, corrected for all features; at most this many are.
+CONFIDENCE = 0.99
+NAMED_MOST = 3
+# Means of fewer rows than this are not compared.
+FEWEST_ROWS = 5
+
+
+@record
+class FeatureShift(ShownOnOneLine):
+    """A feature that shifted.
+
+    Attributes
+    ----------
+    name : str
+        The feature.
+    shift : float
+        By how many standard deviations of the reference its mean shifted.
+    """
+
+    name: str = text()
+    shift: float = number()
+
+    def __str__(self) -> str:
+        return f"{name_of(self.name)} ({self.shift:+.2f} deviations)"
+
+
+def shifted_features(
+    before: Tally, now: Tally, regions: BoolArray, names: tuple[str, ...], first: int | None = None
+) -> tuple[FeatureShift, ...]:
+    """The features whose means in these regions differ by Welch's test, the largest shift first.
+
+    The feature `first`, if given, is known to have shifted and comes before all others.
+    """
+    n_old, old, old_variance = _moments(before, regions)
+    n_new, new, new_variance = _moments(now, regions)
+    if min(n_old, n_new) < FEWEST_ROWS:
+        return () if first is None else (FeatureShift(names[first], float(new[first] - old[first])),)
+    # Avoids division by zero for features that are constant in both.
+    spread = np.maximum(old_variance / n_old + new_variance / n_new, 1e-12)
+    freedom = spread**2 / _sum_of_shares(old_variance / n_old, n_old, new_variance / n_new, n_new)
+    p_values = 2.0 * stdtr(freedom, -np.abs(new - old) / np.sqrt(spread))
+    order = np.argsort(-np.abs(new - old), kind="stable")
+    named = [j for j in order if p_values[j] * len(names) <= 1.0 - CONFIDENCE and j != first]
+    named = named if first is None else [first, *named]
+    return tuple(FeatureShift(names[j], float(new[j] - old[j])) for j in named[:NAMED_MOST])
+
+
+def _moments(tally: Tally, regions: BoolArray) -> tuple[int, FloatArray, FloatArray]:
+    n = int(tally.rows[regions].sum())
+    mean = tally.sums[regions].sum(axis=0) / max(n, 1)
+    squared = tally.squares[regions].sum(axis=0) / max(n, 1)
+    return n, mean, np.maximum(squared - mean**2, 0.0) * n / max(n - 1, 1)
+
+
+def _sum_of_shares(old: FloatArray, n_old: int, new: FloatArray, n_new: int) -> FloatArray:
+    return np.maximum(old**2 / (n_old - 1) + new**2 / (n_new - 1), 1e-30)
+
 
 HEAD = ("where", "what changed", "before", "now", "rows")
 # The columns of a table of alarms, beside the features that shifted.

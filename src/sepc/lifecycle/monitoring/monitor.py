@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,38 +12,88 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, refuse
-from sepc.decisions.frames import frame_of
+from sepc.decisions.decisions import Decisions, frame_of, refuse
 from sepc.decisions.kinds import Cause
-from sepc.estimators.checks import check_labels
-from sepc.estimators.sep.standardization import Extent, Standardization
+from sepc.errors import FormatError
+from sepc.estimators.base import check_labels
+from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
-from sepc.io.atomic_files import write_whole
-from sepc.io.container import read_bytes
-from sepc.lifecycle.column_changes.column_change import ColumnChange, columns_in_short, columns_in_words
-from sepc.lifecycle.column_changes.column_rows import ColumnRows, column_rows
-from sepc.lifecycle.column_changes.column_table import column_tables
-from sepc.lifecycle.column_changes.comparing import latest_changes
-from sepc.lifecycle.column_changes.recent_rows import RecentRows
-from sepc.lifecycle.located_rows import LocatedRows, locate, sep_models
+from sepc.io.codec import Reader, Writer, record_from, record_to_node
+from sepc.io.container import Arrays, decode, digest, encode, read_bytes, write_whole
+from sepc.lifecycle.monitoring._streams import Streams, new_token
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
-from sepc.lifecycle.monitoring.column_counts import column_counts
-from sepc.lifecycle.monitoring.monitor_file import fingerprint_of, state_from_bytes, state_to_bytes
+from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words
+from sepc.lifecycle.monitoring.columns import ColumnRows, RecentRows, column_rows
+from sepc.lifecycle.monitoring.comparing import latest_changes
+from sepc.lifecycle.monitoring.evidence import ALL_ROWS, OUTSIDE, MonitoredRates, column_counts
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settle, with_columns, with_rows
-from sepc.lifecycle.monitoring.monitored_rates import ALL_ROWS, MonitoredRates
-from sepc.lifecycle.monitoring.streams import Streams, new_token
-from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.results.charts import Chart, Pair, PairChart
-from sepc.lifecycle.results.result import Result, table_of
-from sepc.lifecycle.synchronized import SharedState, synchronized
+from sepc.lifecycle.monitoring.state import Tally
+from sepc.lifecycle.result import Chart, Pair, PairChart, Result, table_of
+from sepc.lifecycle.rows import LocatedRows, SharedState, locate, sep_models, synchronized
 from sepc.model.membership import FARTHEST
+from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
-from sepc.reporting.result_page import PageTable
+from sepc.reporting.tables import PageTable
 from sepc.views.outcomes import is_right
-from sepc.wording import AS_SET, check_number, counted, percent
+from sepc.wording import AS_SET, check_number, counted, percent, version_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
+    """The state of a monitor as bytes, with the fingerprint of its model; deterministic."""
+    writer = Writer()
+    alarms = [record_to_node(alarm, writer) for alarm in state.alarms]
+    node = record_to_node(state, writer.under("monitor")) | {"model": fingerprint, "alarms": alarms}
+    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "monitor": node})
+
+
+def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:
+    """Read the state of a monitor, and check that it belongs to the model with this fingerprint."""
+    arrays, content = decode(data)
+    if "monitor" not in content:
+        raise FormatError("The file is not a monitor; read models with sepc.load.")
+    front = Reader(content, arrays)
+    reader = front.part("monitor")
+    if reader.text("model") != fingerprint:
+        raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
+    state = record_from(MonitorState, reader, {"R": watched.n_regions, "d": watched.n_features})
+    named = watched.rename(state.features)
+    state = replace(state, alarms=tuple(_alarm_from(part, named) for part in reader.parts("alarms")))
+    if set(arrays) - front.used:
+        raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
+    return state
+
+
+# What edits change in weights.
+EDITED = ("lines", "n_knots", "knots", "levels", "near", "deep", "category_levels")
+
+
+def fingerprint_of(models: Sequence[SEPModel]) -> str:
+    """A hash of the regions of some models, of their counts and, for an edited model, of its weights."""
+    arrays: Arrays = {}
+    for i, model in enumerate(models):
+        table = {"memberships": model.table.memberships, "counts": model.table.counts}
+        shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
+        if model.edits is not None:
+            shapes |= {f"weights/{name}": array for name, array in vars(model.weights).items() if name in EDITED}
+            table |= {"fixed": model.edits.fixed}
+            shapes |= {"typical": model.edits.typical}
+        arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
+    return digest(arrays, {})
+
+
+def _alarm_from(reader: Reader, watched: MonitoredRates) -> Alarm:
+    kind, region = reader.text("kind"), reader.integer("region", ALL_ROWS)
+    near = range(watched.n_sets, watched.n_sets + watched.model.n_ellipsoids)
+    if not (region in near if kind == OUTSIDE else region < watched.n_regions - 1):
+        raise reader.wrong("is an alarm about something that is not watched")
+    alarm = record_from(Alarm, reader, where=describe_region(watched.model, region))
+    named = {shift.name for shift in alarm.moved} | {column.name for column in alarm.columns}
+    if not named <= set(watched.model.feature_names):
+        raise reader.wrong("names a feature that the model does not have")
+    return alarm
 
 
 # Alarms listed in a summary; the others are counted.

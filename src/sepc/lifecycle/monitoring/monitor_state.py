@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.lifecycle.column_changes.column_change import ColumnChange
-from sepc.lifecycle.monitoring.alarms import Alarm, describe_region
-from sepc.lifecycle.monitoring.change_evidence import log_evidence, log_price, most_log_evidence
-from sepc.lifecycle.monitoring.feature_shift import FeatureShift, shifted_features
-from sepc.lifecycle.monitoring.monitored_rates import (
+from sepc.lifecycle.monitoring._streams import Streams
+from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift, describe_region, shifted_features
+from sepc.lifecycle.monitoring.column_guesses import ColumnChange
+from sepc.lifecycle.monitoring.evidence import (
     ALL_ROWS,
     COLUMN_KINDS,
     ERROR,
@@ -21,10 +20,11 @@ from sepc.lifecycle.monitoring.monitored_rates import (
     PART_OF_COLUMNS,
     SHARE,
     MonitoredRates,
+    log_evidence,
+    log_price,
+    most_log_evidence,
 )
-from sepc.lifecycle.monitoring.streams import Streams
-from sepc.lifecycle.monitoring.tally import Tally
-from sepc.lifecycle.monitoring.windows import Part
+from sepc.lifecycle.monitoring.state import Part, Tally
 from sepc.records import floats, given, number, part, record, texts
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.

@@ -1,0 +1,202 @@
+"""The training table of a model, which of its rows are to be erased, and the table without them."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from sepc.cli._messages import InputError
+from sepc.cli._model_rows import beside, main_classifier
+from sepc.cli.fitting import plan_of
+from sepc.cli.labelled_rows import found_rows, read_sample
+from sepc.cli.rows import open_table
+from sepc.cli.source import PACKED, Source, source_from
+from sepc.cli.tables import ColumnType, Table, as_text, check_names
+from sepc.io.container import replacing
+from sepc.wording import counted, shown
+
+# The column of the file of ids that holds row numbers instead of ids.
+ROW = "row"
+ALL_ROWS = 2**62
+# Options of a fit that decide whether a file may be read in blocks, and that a fitted model does not need.
+NOT_GIVEN: dict[str, Any] = {"by": [], "max_risk": None, "merge_labels": False, "test_last": 0.0, "test_size": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """The rows of a fit.
+
+    Attributes
+    ----------
+    X, y : DataFrame and array, or path and name of the label column
+        A large Parquet file is read block by block, as by `sepc fit`.
+    numbers : array of int
+        The number of each row in the file, counted from 1; rows without a label are not used in a fit.
+    rows_to_erase : set of int
+        Numbers of the rows to erase.
+    """
+
+    X: Any
+    y: Any
+    numbers: Any
+    rows_to_erase: set[int]
+
+    def erased_and_left(self) -> tuple[Any, Any]:
+        """Positions of the rows to erase, and of the others."""
+        import numpy as np
+
+        is_erased = np.isin(self.numbers, list(self.rows_to_erase))
+        if not is_erased.any():
+            raise InputError("None of these rows was used to fit the model, so there is nothing to erase from it.")
+        return np.flatnonzero(is_erased), np.flatnonzero(~is_erased)
+
+
+def training_table(options: argparse.Namespace, model: Any) -> TrainingTable:
+    """Read the table as `sepc fit` does, and find the rows to erase."""
+    source = source_from(options)
+    if source.format == "excel" or source.is_standard_input or source.path.endswith(PACKED):
+        raise InputError(f"{source.name}: the table must be a CSV or Parquet file that is not compressed.")
+    X, y, numbers = _read(options, model)
+    return TrainingTable(X, y, numbers, _rows_to_erase(options, source))
+
+
+def left_table(options: argparse.Namespace, model: Any, path: str) -> tuple[Any, Any, int]:
+    """Read the file of rows that are left, as `sepc fit` does: features, labels, and the number of rows."""
+    X, y, numbers = _read(beside(options, path), model)
+    return X, y, len(numbers)
+
+
+def _read(options: argparse.Namespace, model: Any) -> tuple[Any, Any, Any]:
+    """Features, labels and row numbers of a table, with the columns of a model."""
+    import numpy as np
+
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise InputError("The model has no feature names; use sepc.lifecycle.forget in Python.")
+    by = [str(names[j]) for j in getattr(model, "by_", ())]
+    inner = main_classifier(model).categorical_features
+    declared = [] if inner is None or isinstance(inner, str) else [str(name) for name in inner]
+    given = vars(options) | {
+        "features": [str(name) for name in names if str(name) not in by],
+        "categorical": [*options.categorical, *declared],
+        "drop": [],
+        "use": [],
+        **NOT_GIVEN,
+    }
+    chosen = argparse.Namespace(**given)
+    with open_table(source_from(chosen)) as table:
+        reader = found_rows(table, chosen, by)
+        if _is_partition(model) and plan_of(reader, chosen).in_blocks:
+            return chosen.data, chosen.target, np.arange(1, (table.n_rows or 0) + 1)
+        sample = read_sample(reader, chosen, ALL_ROWS)
+    return sample.rows.X, sample.rows.y, sample.numbers
+
+
+def _is_partition(model: Any) -> bool:
+    from sepc.estimators.sep.estimator import SEPClassifier
+
+    return isinstance(model, SEPClassifier)
+
+
+def _rows_to_erase(options: argparse.Namespace, source: Source) -> set[int]:
+    """The numbers of the rows that the file of ids names."""
+    wanted = Source(options.rows, "csv")
+    with open_table(wanted) as ids:
+        if len(ids.names) != 1:
+            raise InputError(f"{options.rows} has {len(ids.names)} columns; give a single one, of ids or row numbers.")
+        name = ids.names[0]
+        named = [cell for cells in _texts(ids, name) for cell in cells if cell]
+    with open_table(source) as table:
+        if name == ROW and ROW not in table.names:
+            return _row_numbers(options, named)
+        check_names(table, [name])
+        cells = [cell for cells in _texts(table, name) for cell in cells]
+    missing = sorted(set(named) - set(cells))
+    if missing or not named:
+        which = (
+            f"names {shown(missing[0])}, which column {name!r} of {source.name} does not have" if named else "is empty"
+        )
+        raise InputError(f"{options.rows} {which}.")
+    asked = set(named)
+    return {number for number, cell in enumerate(cells, 1) if cell in asked}
+
+
+def _row_numbers(options: argparse.Namespace, named: list[str]) -> set[int]:
+    try:
+        numbers = {int(cell) for cell in named}
+    except ValueError:
+        raise InputError(f"{options.rows}: column {ROW!r} must hold row numbers, counted from 1.") from None
+    if not numbers or min(numbers) < 1:
+        raise InputError(f"{options.rows}: column {ROW!r} must hold row numbers, counted from 1.")
+    return numbers
+
+
+def _texts(table: Table, name: str) -> Iterator[list[str]]:
+    for batch in table.batches([name], {name: ColumnType.TEXT}):
+        yield as_text(batch.columns[name]).to_pylist()
+
+
+def write_rest(options: argparse.Namespace, rows_to_erase: set[int]) -> None:
+    """Write the table without some rows, in its own format and with all its columns."""
+    source = source_from(options)
+    if source.format != _format_of(options):
+        raise InputError(f"--rest {options.rest}: the name must end like that of {source.name}.")
+    with replacing(options.rest) as temporary:
+        if source.format == "parquet":
+            _write_parquet(source, rows_to_erase, options.target, temporary)
+        else:
+            _write_csv(source, rows_to_erase, temporary)
+
+
+def _format_of(options: argparse.Namespace) -> str:
+    ending = options.rest.lower()
+    return "parquet" if ending.endswith((".parquet", ".pq")) else "csv"
+
+
+def _write_parquet(source: Source, rows_to_erase: set[int], target: str, path: str) -> None:
+    import numpy as np
+
+    from sepc.points.streams import write_some
+
+    with open_table(source) as table:
+        n_rows = table.n_rows or 0
+    left = np.setdiff1d(np.arange(n_rows), np.array(sorted(rows_to_erase), dtype=np.int64) - 1)
+    write_some(source.path, target, left, path)
+
+
+def _write_csv(source: Source, rows_to_erase: set[int], path: str) -> None:
+    """Copy a CSV file record by record, each as it is written."""
+    with open_table(source) as table:
+        separator = table.source.separator or ","
+    with source.opened() as stream, open(path, "w", encoding="utf-8", newline="") as out:
+        text = _Lines(stream)
+        number = -1
+        for record in csv.reader(text, delimiter=separator):
+            written, number = text.taken(), number + bool(record)
+            if not record or number not in rows_to_erase:
+                out.write(written)
+    n_last = max(rows_to_erase)
+    if number < n_last:
+        raise InputError(f"{source.name} has {counted(number, 'row')}, so there is no row {n_last:,}.")
+
+
+class _Lines:
+    """Lines of a stream, which remembers those taken since they were last asked for."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        self._taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._taken.append(line)
+            yield line
+
+    def taken(self) -> str:
+        """The lines since the last call."""
+        written, self._taken = "".join(self._taken), []
+        return written

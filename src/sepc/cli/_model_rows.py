@@ -1,0 +1,403 @@
+"""Rows of a table as one or two fitted models take them, with true labels if a column holds them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from sepc.cli._memory import add_memory_argument
+from sepc.cli._messages import InputError, complain, names_in
+from sepc.cli._model_file import add_model_arguments
+from sepc.cli.rows import RowReader, open_table
+from sepc.cli.source import STANDARD_INPUT, add_table_arguments, source_from
+from sepc.cli.tables import Batch, ColumnType, Features, Table, check_names, data_frame
+from sepc.wording import counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sepc.columns.preparation import Preparation
+    from sepc.lifecycle.compare import RowBatch
+
+
+@dataclass(frozen=True)
+class ModelColumns:
+    """What a model takes from a table.
+
+    Attributes
+    ----------
+    readings : dict of name to ColumnType
+        What each column that does not hold numbers is read as.
+    categories : dict of name to set
+        The categories seen in training, for every categorical column.
+    left_out : set of names
+        Columns that no part of the model uses.
+    """
+
+    readings: dict[str, ColumnType] = field(default_factory=dict)
+    categories: dict[str, set[Any]] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+
+def columns_of_model(model: Any) -> ModelColumns:
+    """The columns of a fitted estimator, from the preparations of all classifiers in it."""
+    from sepc.columns.kinds import Kind
+
+    readings: dict[str, ColumnType] = {}
+    categories: dict[str, set[Any]] = {}
+    used: set[str] = set()
+    unused: set[str] = set()
+    for preparation in preparations_in(model):
+        for column in preparation.columns:
+            (unused if column.kind is Kind.LEFT_OUT else used).add(column.name)
+            if column.kind is Kind.CATEGORY:
+                readings[column.name] = ColumnType.TEXT
+                categories.setdefault(column.name, set()).update(preparation.categories[column.name].values)
+            elif column.written is not None:
+                readings[column.name] = ColumnType.WRITTEN
+            elif column.kind is Kind.DATE:
+                readings[column.name] = ColumnType.DATE
+    left_out = frozenset(unused - used)
+    return ModelColumns(readings | dict.fromkeys(left_out, ColumnType.FOUND), categories, left_out)
+
+
+def left_out_of(model: Any) -> dict[str, str]:
+    """The columns that no part of a model uses, and what they seem to be."""
+    left_out = columns_of_model(model).left_out
+    return {
+        column.name: column.why
+        for preparation in preparations_in(model)
+        for column in preparation.columns
+        if column.name in left_out
+    }
+
+
+def taken_as(model: Any, names: Sequence[str]) -> Preparation:
+    """What the classifier for all rows uses each column as: a number, a category, a date, or nothing."""
+    from sepc.columns.kinds import Column, Kind
+    from sepc.columns.preparation import Preparation
+    from sepc.estimators.unwrapping import category_positions
+
+    kinds = {names[j]: Column(names[j], Kind.CATEGORY, "") for j in category_positions(model)}
+    own = main_classifier(model).encoding_
+    kinds |= {} if own is None else {column.name: column for column in own.columns}
+    return Preparation(tuple(kinds.get(name, Column(name, Kind.NUMBER, "")) for name in names), (), ())
+
+
+def main_classifier(model: Any) -> Any:
+    """The `SEPClassifier` inside a model that `sepc fit` made."""
+    from sepc.estimators.unwrapping import unwrap
+
+    classifier = unwrap(model).classifier
+    for name in ("estimator_", "pooled_"):
+        if hasattr(classifier, name):
+            return main_classifier(getattr(classifier, name))
+    return classifier
+
+
+def preparations_in(model: Any) -> Iterator[Any]:
+    """The `Preparation` of each classifier inside a model; classifiers that take plain numbers have none."""
+    from sepc.estimators.unwrapping import unwrap
+
+    classifier = unwrap(model).classifier
+    if getattr(classifier, "encoding_", None) is not None:
+        yield classifier.encoding_
+    inner = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
+    for part in [*inner, *getattr(classifier, "estimators_", {}).values()]:
+        yield from preparations_in(part)
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A fitted estimator, and the columns of a table that it takes.
+
+    Attributes
+    ----------
+    estimator : estimator
+    names : tuple of str
+        Columns of the table, in the model's order.
+    columns : ModelColumns
+    features : Features
+        The columns that the model uses.
+    """
+
+    estimator: Any
+    names: tuple[str, ...]
+    columns: ModelColumns
+    features: Features
+
+    def decide(self, arrays: dict[str, Any]) -> Any:
+        """Decide on rows, given by their features."""
+        from sepc.estimators.base import decide_rows
+
+        return decide_rows(self.estimator, self.table(arrays))
+
+    def table(self, arrays: dict[str, Any]) -> Any:
+        """Features as the model takes them: an array if all are numbers, else a DataFrame."""
+        import numpy as np
+
+        if not self.features.by and not self.columns.readings:
+            return np.stack(list(arrays.values())).T
+        # Columns left out must be present, but only by name.
+        return data_frame({name: arrays.get(name) for name in self.names})
+
+    def named_table(self, arrays: dict[str, Any]) -> Any:
+        """Features as a DataFrame with the model's own names, if it knows them."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if names is None:
+            return self.table(arrays)
+        return data_frame({str(own): arrays.get(name) for own, name in zip(names, self.names, strict=True)})
+
+
+def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
+    """Match the model's features with the columns of a table: by name, or in order if the model has no feature names.
+
+    If given, `features` names them instead; without any names, all columns are taken except those in `but`.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if features or names is None:
+        names = features or [name for name in table.names if name not in but]
+    n = estimator.n_features_in_
+    if len(names) != n:
+        raise InputError(
+            f"The model has {n} features without names, but {table.source.name} has {len(names)} columns; "
+            f"name the {n} with --features."
+            if features is None
+            else f"--features names {len(names)} columns; the model has {n} features."
+        )
+    chosen, columns = tuple(map(str, names)), columns_of_model(estimator)
+    from sepc.estimators.unwrapping import category_positions
+
+    by = tuple(chosen[j] for j in category_positions(estimator))
+    known = columns.readings | dict.fromkeys(by, ColumnType.FOUND)
+    readings = {name: known.get(name, ColumnType.NUMBER) for name in chosen if name not in columns.left_out}
+    check_names(table, list(readings))
+    return Scorer(estimator, chosen, columns, Features(readings, by, columns.categories))
+
+
+# Hexadecimal digits of a digest: half of a SHA-256 is enough, because nobody gains from a collision.
+LETTERS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    X : DataFrame or array
+        As the model takes them; a DataFrame if it has feature names.
+    labels : array of objects, or None
+        True labels, None where the cell is empty; None if no column of labels was named.
+    kept : dict of name to list
+        Columns to copy to the output.
+    kind : str
+        The NumPy kind of the model's labels, to which those of the rows are converted.
+    """
+
+    X: Any
+    labels: NDArray[Any] | None
+    kept: Mapping[str, list[Any]]
+    kind: str
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def take(self, positions: Any) -> Any:
+        """The rows at these positions, as the model takes them."""
+        return self.X.iloc[positions] if hasattr(self.X, "iloc") else self.X[positions]
+
+    def labelled(self) -> tuple[Any, NDArray[Any]]:
+        """The rows that have a label, and their labels."""
+        import numpy as np
+
+        assert self.labels is not None
+        known = np.array([label is not None for label in self.labels], dtype=bool)
+        labels = self.labels[known]
+        return (self.X if known.all() else self.X[known]), labels if self.kind == "O" else np.array(labels.tolist())
+
+
+class RowDigest:
+    """A digest that identifies rows, whatever file they are in and however they are split into batches."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Any] = {}
+        self._labels = sha256()
+        self.n_rows = 0
+
+    def add(self, arrays: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None) -> None:
+        """Add rows: their features and, if known, their labels."""
+        for name, cells in arrays.items():
+            self._columns.setdefault(name, sha256()).update(_bytes(cells))
+        if labels is not None:
+            self._labels.update(_bytes(labels))
+        self.n_rows += len(next(iter(arrays.values())))
+
+    def of_labels(self) -> str:
+        """The digest of all rows so far with their labels."""
+        return sha256(f"{self.of_rows()} {self._labels.hexdigest()}".encode()).hexdigest()[:LETTERS]
+
+    def of_rows(self) -> str:
+        """The digest of the features of all rows so far."""
+        whole = sha256()
+        for name, column in sorted(self._columns.items()):
+            whole.update(f"{len(name)} {name} {column.hexdigest()}\n".encode("utf-8", "surrogatepass"))
+        return whole.hexdigest()[:LETTERS]
+
+
+def _bytes(cells: NDArray[Any]) -> bytes:
+    if cells.dtype.kind != "O":
+        return cells.tobytes()
+    return "".join(f"{len(text)} {text}\n" for text in map(repr, cells)).encode("utf-8", "surrogatepass")
+
+
+def beside(options: argparse.Namespace, data: str) -> argparse.Namespace:
+    """The same options for another table, in the same format as the first."""
+    return argparse.Namespace(**vars(options) | {"data": data})
+
+
+def rows_in_memory(
+    options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str] = ()
+) -> tuple[ModelRows, str]:
+    """All rows of the table that the options name, and their digest; raises if they do not fit in memory."""
+    digest = RowDigest()
+    with open_table(source_from(options)) as table:
+        scorer, rows = _reader(table, estimator, options.features, target, copied)
+        with rows.batches(options, ahead=True, in_memory=True) as batches:
+            parts = [_part(rows, batch, digest) for batch in batches]
+    return _model_rows(scorer, _joined(parts)), digest.of_rows()
+
+
+def rows_in_batches(
+    options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest, copied: Sequence[str] = ()
+) -> Generator[ModelRows, None, None]:
+    """The rows of the table that the options name, some at a time; all are added to `digest`."""
+    with open_table(source_from(options)) as table:
+        scorer, rows = _reader(table, estimator, options.features, target, copied)
+        with rows.batches(options, ahead=True) as batches:
+            for batch in batches:
+                yield _model_rows(scorer, _part(rows, batch, digest))
+
+
+def add_feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of commands that read feedback."""
+    add_model_arguments(parser)
+    add_table_arguments(parser, what="feedback")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column of true labels")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
+    add_memory_argument(parser)
+
+
+def read_feedback(options: argparse.Namespace, estimator: Any) -> tuple[Any, Any]:
+    """Rows and labels; rows without a label are left out with a warning."""
+    rows, _ = rows_in_memory(options, estimator, options.target)
+    X, labels = rows.labelled()
+    if not len(labels):
+        raise InputError(f"{options.data}, column {options.target!r} holds no labels.")
+    if len(labels) < len(rows):
+        complain(f"warning: left out {counted(len(rows) - len(labels), 'row')} of {options.data} without a label")
+    return X, labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Columns of some rows: features, true labels and columns to copy."""
+
+    arrays: dict[str, Any]
+    labels: Any
+    kept: dict[str, list[Any]]
+
+
+def _reader(
+    table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, copied: Sequence[str] = ()
+) -> tuple[Scorer, RowReader]:
+    asked = [] if target is None else [target]
+    check_names(table, [*asked, *copied])
+    scorer = scorer_for(estimator, table, features, but=asked)
+    return scorer, RowReader(table, scorer.features, target, estimator.classes_, copied)
+
+
+def _part(rows: RowReader, batch: Batch, digest: RowDigest) -> _Part:
+    labels = None if rows.target is None else rows.labels(batch)
+    arrays = rows.arrays(batch)
+    digest.add(arrays, labels)
+    return _Part(arrays, labels, {name: batch.columns[name].to_pylist() for name in rows.copied})
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    import numpy as np
+
+    first = parts[0]
+    arrays = {name: np.concatenate([part.arrays[name] for part in parts]) for name in first.arrays}
+    labels = None if first.labels is None else np.concatenate([part.labels for part in parts])
+    kept = {name: [cell for part in parts for cell in part.kept[name]] for name in first.kept}
+    return _Part(arrays, labels, kept)
+
+
+def _model_rows(scorer: Scorer, part: _Part) -> ModelRows:
+    return ModelRows(scorer.named_table(part.arrays), part.labels, part.kept, scorer.estimator.classes_.dtype.kind)
+
+
+MOST_GROUPS = 2
+
+
+def add_paired_arguments(parser: argparse.ArgumentParser, *, target_is_required: bool) -> None:
+    """Add the arguments of commands that read a table for two models."""
+    parser.add_argument("old", metavar="OLD", help="the model file in use")
+    parser.add_argument("new", metavar="NEW", help="the model file that may replace it")
+    add_table_arguments(parser)
+    parser.add_argument(
+        "--features",
+        type=names_in,
+        metavar="A,B,C",
+        help="the columns to use as features, if the models have no feature names",
+    )
+    told = "the column of true labels" if target_is_required else "a column of true labels, as far as they are known"
+    parser.add_argument("--target", required=target_is_required, metavar="COLUMN", help=told)
+    parser.add_argument(
+        "--group", type=names_in, default=[], metavar="A,B", help="one or two columns whose values are groups"
+    )
+
+
+def paired_batches(options: argparse.Namespace, old: Any, new: Any) -> Iterator[RowBatch]:
+    """The rows of the table that the options name, as both models take them; the table is read once for each."""
+    import numpy as np
+
+    from sepc.estimators.selective.groups import keys_of
+    from sepc.lifecycle.compare import RowBatch
+
+    if options.data == STANDARD_INPUT:
+        raise InputError("The table is read once for each model, so it cannot be standard input; give a file.")
+    by = tuple(options.group)
+    if len(by) > MOST_GROUPS:
+        raise InputError(f"--group names {len(by)} columns; give one or two.")
+    with (
+        closing(rows_in_batches(options, old, options.target, RowDigest(), by)) as first,
+        closing(rows_in_batches(options, new, options.target, RowDigest())) as second,
+    ):
+        for X, X_new, labels, kept in _aligned(first, second, by):
+            cells = {name: np.array(kept[name], dtype=object) for name in by}
+            groups = keys_of(by, np.empty((len(X), 0)), cells) if by else None
+            yield RowBatch(X, labels, groups, by, X_new)
+
+
+def _aligned(
+    first: Iterator[ModelRows], second: Iterator[ModelRows], by: Sequence[str]
+) -> Iterator[tuple[Any, Any, Any, dict[str, list[Any]]]]:
+    """The same rows from both, although their batches may end at different rows."""
+    other: ModelRows | None = None
+    used = 0
+    for rows in first:
+        done = 0
+        while done < len(rows):
+            if other is None or used == len(other):
+                other, used = next(second), 0
+            n = min(len(rows) - done, len(other) - used)
+            here, there = slice(done, done + n), slice(used, used + n)
+            labels = None if rows.labels is None else rows.labels[here]
+            yield rows.take(here), other.take(there), labels, {name: rows.kept[name][here] for name in by}
+            done, used = done + n, used + n

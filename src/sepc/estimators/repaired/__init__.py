@@ -1,1 +1,0 @@
-"""`RepairedClassifier`, its decisions and its model file."""

@@ -1,1 +1,0 @@
-"""`StratifiedClassifier`, its decisions and its model file."""

@@ -1,1 +1,0 @@
-"""`TrustedClassifier`, its decisions and its model file."""

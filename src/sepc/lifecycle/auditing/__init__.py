@@ -1,1 +1,0 @@
-"""Audits: where a model fails, according to labels that arrived later."""

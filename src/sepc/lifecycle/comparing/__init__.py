@@ -1,1 +1,0 @@
-"""Compare two models: which decisions change, where, and why."""

@@ -1,0 +1,378 @@
+"""The result of comparing two models: which decisions change, where, and what that comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.decisions.decisions import Decisions, frame_of, positions_of
+from sepc.estimators.repaired import RepairedDecisions
+from sepc.estimators.selective.decisions import SelectiveDecisions
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.estimators.sep.row_phrases import summed_by_column
+from sepc.lifecycle._changed_parts import ChangedRows, ModelPart
+from sepc.lifecycle._paired_decisions import ChangeCounts, PairedDecisions, known_labels
+from sepc.lifecycle.result import BarChart, Chart, Pair, Result, table_of
+from sepc.model.terms import Terms, terms_of
+from sepc.reporting.tables import PageTable
+from sepc.statistics.rates import rate_interval
+from sepc.wording import counted, interval, listed, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Rows of a batch whose terms are compared, evenly spaced among those that changed.
+MOST_EXPLAINED = 1_000
+
+ELLIPSOIDS, AVERAGE = "where the row lies", "the average row"
+
+
+@dataclass(frozen=True)
+class TermShift:
+    """How much one term changed, over the rows whose decision changed.
+
+    Attributes
+    ----------
+    name : str
+        A column; "where the row lies" for all ellipsoids and isolated rows together; "the average row" for the offset.
+    mean_size : float
+        The mean size of its change, in log-odds of the old label.
+    n_largest : int
+        Rows in which no other term changed as much.
+    """
+
+    name: str
+    mean_size: float
+    n_largest: int
+
+
+class ShiftTally:
+    """Adds up changes of terms, batch by batch."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._size: dict[str, float] = {}
+        self._largest: dict[str, int] = {}
+
+    def add(self, pair: PairedDecisions, rows: IntArray) -> None:
+        """Add rows of a batch; nothing if the models have no terms that can be compared."""
+        chosen = rows[:: max(1, -(-len(rows) // MOST_EXPLAINED))]
+        if not len(chosen):
+            return
+        found = term_shifts(pair, chosen)
+        if found is None:
+            return
+        names, shifts = found
+        self.n_rows += len(chosen)
+        sizes, largest = np.abs(shifts).sum(axis=0), np.bincount(np.abs(shifts).argmax(axis=1), minlength=len(names))
+        for name, size, n in zip(names, sizes.tolist(), largest.tolist(), strict=True):
+            self._size[name] = self._size.get(name, 0.0) + size
+            self._largest[name] = self._largest.get(name, 0) + n
+
+    def finish(self) -> tuple[TermShift, ...]:
+        """The terms that changed, those with the largest changes first."""
+        every = (TermShift(name, size / self.n_rows, self._largest[name]) for name, size in self._size.items())
+        return tuple(sorted((one for one in every if one.mean_size > 0.0), key=lambda one: -one.mean_size))
+
+
+def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], FloatArray] | None:
+    """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms).
+
+    The old label is compared with the new one or, where both are the same, with the old model's runner-up. The sum over
+    the terms is the change of the log-odds. None if the models do not weigh the same columns, or know other labels.
+    """
+    old, new = _weighed(pair.old[rows]), _weighed(pair.new[rows])
+    if old is None or new is None or not _are_comparable(old, new):
+        return None
+    label = positions_of(pair.old.label[rows], old.classes)
+    other = positions_of(pair.new.label[rows], old.classes)
+    against = np.where(label == other, _second_best(old.probabilities, label), other)
+    before = terms_of(old.model, old.given_rows, label, old.gauge, against)
+    after = terms_of(new.model, new.given_rows, label, new.gauge, against)
+    shifts, column_of = after.features - before.features, old.model.column_of
+    firsts = np.unique(column_of)
+    columns = summed_by_column(shifts, np.ones(shifts.shape, dtype=bool), column_of)[:, firsts]
+    names = [old.model.feature_names[j] for j in firsts]
+    rest = [_elsewhere(after) - _elsewhere(before), after.offset - before.offset]
+    return [*names, ELLIPSOIDS, AVERAGE], np.column_stack([columns, *rest])
+
+
+def _weighed(decisions: Decisions) -> SEPDecisions | None:
+    """The decisions that the labels come from, if they are sums of terms; no row is in a repaired region."""
+    if isinstance(decisions, SelectiveDecisions):
+        return _weighed(decisions.inner)
+    if isinstance(decisions, RepairedDecisions):
+        return _weighed(decisions.parts.outer[decisions.position])
+    return decisions if isinstance(decisions, SEPDecisions) and decisions.model.weights is not None else None
+
+
+def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
+    """The position of the most probable class besides the label; that of the label if there is no other."""
+    others = probabilities.copy()
+    others[np.arange(len(label)), label] = -1.0
+    return np.asarray(others.argmax(axis=1))
+
+
+def _are_comparable(old: SEPDecisions, new: SEPDecisions) -> bool:
+    same_names = old.model.feature_names == new.model.feature_names
+    return same_names and np.array_equal(old.model.classes, new.model.classes)
+
+
+def _elsewhere(terms: Terms) -> FloatArray:
+    return np.asarray(terms.ellipsoids.sum(axis=1) + terms.isolated)
+
+
+HEAD = ("where", "rows", "changed", "label", "accepted", "only cause", "right among changed")
+NOUNS = {"region": "regions", "group": "groups", "class": "classes"}
+# Entries listed in the tables of a page, and in a summary.
+MOST_ON_A_PAGE, MOST_LISTED = 50, 5
+IN_WORDS = {
+    ModelPart.THRESHOLD: "another threshold",
+    ModelPart.REGIONS: "the models of repaired regions",
+    ModelPart.WEIGHTS: "other weights",
+    ModelPart.MODEL: "another model",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Comparison(Result, ShownAsCard):
+    """The decisions of two models compared: `summary` in words, `to_frame` as tables, `to_html` as a page.
+
+    Attributes
+    ----------
+    total : ChangeCounts
+        All rows, as one entry.
+    regions, groups, classes : ChangeCounts
+        By region of the old model, by group, and by label of the old model; no entries if there are none.
+    rows : ChangedRows
+        Every row whose decision changed, with both decisions.
+    parts : frozenset of str
+        The parts of the model that differ: "threshold", "regions" (models of repaired regions), "weights" (of features
+        and ellipsoids, with the same ellipsoids), and "model" for anything else. Empty if the models are the same.
+    shifts : tuple of TermShift
+        The columns whose terms changed, over changed rows that come from other weights or another model. Empty if none
+        do, or if the two models have no terms of the same columns.
+    n_explained : int
+        How many rows that is: at most some thousand of a batch.
+    thresholds : (str, str)
+        From which trust the old and the new model accept, in words.
+    promises : (tuple of str, tuple of str)
+        What the old and the new model promise, in sentences.
+    """
+
+    total: ChangeCounts
+    regions: ChangeCounts
+    groups: ChangeCounts
+    classes: ChangeCounts
+    rows: ChangedRows
+    parts: frozenset[str]
+    shifts: tuple[TermShift, ...]
+    n_explained: int
+    thresholds: tuple[str, str]
+    promises: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows compared."""
+        return int(self.total.n_rows[0])
+
+    @property
+    def n_changed(self) -> int:
+        """Rows whose decision changed."""
+        return len(self.rows)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no decision changed."""
+        return self.n_changed == 0
+
+    def to_frame(self, by: str = "row") -> pd.DataFrame:
+        """What changed, as a pandas DataFrame.
+
+        Parameters
+        ----------
+        by : {"row", "region", "group", "class", "part", "column"}
+            A row for each changed row (the default); counts by region, group or class; changed rows by the part of the
+            model they come from; or how much the terms of each column changed.
+
+        Returns
+        -------
+        DataFrame
+        """
+        if by == "row":
+            return self.rows.to_frame()
+        if by in NOUNS:
+            counts: ChangeCounts = getattr(self, NOUNS[by])
+            return counts.to_frame()
+        if by == "part":
+            counted_parts = self._by_part()
+            return frame_of({"part": list(counted_parts), "n_changed": list(counted_parts.values())})
+        if by == "column":
+            names = ("name", "mean_size", "n_largest")
+            return frame_of({name: [getattr(shift, name) for shift in self.shifts] for name in names})
+        raise ValueError(f"by is {by!r}; it must be 'row', 'region', 'group', 'class', 'part' or 'column'.")
+
+    def summary(self) -> str:
+        """What changed, in words: how many decisions, what it comes from, and what that does to errors."""
+        if self.is_same:
+            differ = "the models are the same" if not self.parts else f"the models differ in {self._parts_in_words()}"
+            return f"No decision changes on {counted(self.n_rows, 'row')}; {differ}."
+        lines = [self.headline(), *self._part_lines(), *self._outcome_lines(), *self._where_lines()]
+        return "\n".join([*lines, *self._promise_lines()])
+
+    def headline(self) -> str:
+        """How many decisions change, and in what way."""
+        total = self.total
+        kinds = [
+            (int(total.n_label[0]), "with another label"),
+            (int(np.sum(self._newly_accepted)), "newly accepted"),
+            (int(np.sum(self._newly_rejected)), "no longer accepted"),
+            (int(total.n_cause[0]), "rejected for another cause"),
+        ]
+        told = listed([f"{n:,} {what}" for n, what in kinds if n])
+        share = percent(self.n_changed / self.n_rows)
+        return f"{self.n_changed:,} of {counted(self.n_rows, 'decision')} change ({share}): {told}."
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @property
+    def _newly_accepted(self) -> BoolArray:
+        return self.rows.accepted_after & ~self.rows.accepted_before
+
+    @property
+    def _newly_rejected(self) -> BoolArray:
+        return self.rows.accepted_before & ~self.rows.accepted_after
+
+    def _by_part(self) -> dict[str, int]:
+        found = {part.value: int(self.rows.is_from(part).sum()) for part in ModelPart}
+        return {part: n for part, n in found.items() if n or part in self.parts}
+
+    def _parts_in_words(self) -> str:
+        return listed([IN_WORDS[part] for part in ModelPart if part.value in self.parts])
+
+    def _part_lines(self) -> list[str]:
+        told = [f"{n:,} from {IN_WORDS[ModelPart(part)]}" for part, n in self._by_part().items() if n]
+        lines = [f"Of these, {listed(told)}."]
+        if self.thresholds[0] != self.thresholds[1]:
+            lines.append(f"Accepted before: {self.thresholds[0]}; now: {self.thresholds[1]}.")
+        if self.shifts:
+            columns = [f"{shift.name} {shift.mean_size:.2f}" for shift in self.shifts]
+            lines.append(
+                f"Terms that changed most, by the mean size of the change in log-odds on {self.n_explained:,} of "
+                f"these rows: {listed(columns, MOST_LISTED)}."
+            )
+        return lines
+
+    def _outcome_lines(self) -> list[str]:
+        n = int(self.total.n_labelled[0])
+        if not n:
+            return []
+        before, after = int(self.total.n_right_before[0]), int(self.total.n_right_after[0])
+        lines = [
+            f"Right among the {counted(n, 'changed row')} with a known label: {_share(before, n)} before, "
+            f"{_share(after, n)} after."
+        ]
+        for rows, what, label in (
+            (self._newly_accepted, "Newly accepted", self.rows.label_after),
+            (self._newly_rejected, "No longer accepted", self.rows.label_before),
+        ):
+            known = rows & self._is_known
+            if known.any():
+                right = int(np.sum(label[known] == self._true[known]))
+                lines.append(f"{what}: {_share(right, int(known.sum()))} right.")
+        return lines
+
+    @property
+    def _true(self) -> Any:
+        return np.zeros(len(self.rows), dtype=object) if self.rows.true_label is None else self.rows.true_label
+
+    @property
+    def _is_known(self) -> BoolArray:
+        if self.rows.true_label is None:
+            return np.zeros(len(self.rows), dtype=bool)
+        return known_labels(self.rows.true_label, len(self.rows))[1]
+
+    def _where_lines(self) -> list[str]:
+        lines = []
+        for noun, plural in NOUNS.items():
+            counts: ChangeCounts = getattr(self, plural)
+            places = [i for i in range(len(counts)) if counts.n_changed[i]]
+            if len(counts) > 1 and places:
+                told = [f"{counts.name[i]} ({counts.n_changed[i]:,} of {counts.n_rows[i]:,})" for i in places]
+                lines.append(f"By {noun}: {listed(told, MOST_LISTED)}.")
+        return lines
+
+    def _promise_lines(self) -> list[str]:
+        old, new = self.promises
+        if not (old or new):
+            return []
+        if old == new:
+            return [f"Both promise: {' '.join(old)}"]
+        return [f"{who} promises: {' '.join(lines) or 'nothing.'}" for who, lines in (("Old", old), ("New", new))]
+
+    def _card(self) -> Card:
+        total = self.total
+        facts = [
+            ("changed", f"{self.n_changed:,} of {self.n_rows:,} ({percent(self.n_changed / self.n_rows)})"),
+            ("another label", f"{total.n_label[0]:,}"),
+            ("accepted", f"{total.n_accepted_before[0]:,} before, {total.n_accepted_after[0]:,} after"),
+            ("rejected for another cause", f"{total.n_cause[0]:,}"),
+            ("comes from", listed([f"{part} ({n:,})" for part, n in self._by_part().items()]) or "nothing"),
+        ]
+        if n := int(total.n_labelled[0]):
+            before, after = total.n_right_before[0], total.n_right_after[0]
+            facts.append(("right among changed", f"{before:,} of {n:,} before, {after:,} after"))
+        counts = self.groups if len(self.groups) else self.regions
+        changed = [i for i in range(len(counts)) if counts.n_changed[i]]
+        change = "no decision changes" if self.is_same else f"{counted(self.n_changed, 'decision')} changed"
+        rows = tuple(_cells(counts, i) for i in changed)
+        note = "In words: print(comparison). As DataFrames: to_frame(by=...)"
+        return Card(f"Comparison on {counted(self.n_rows, 'row')}: {change}", tuple(facts), HEAD, rows, note)
+
+    def _page_title(self) -> str:
+        return "Comparison of two models"
+
+    def _tables(self) -> list[PageTable]:
+        tables: list[tuple[Sequence[str], Sequence[Sequence[str]], str]] = []
+        for noun, plural in NOUNS.items():
+            counts: ChangeCounts = getattr(self, plural)
+            places = [i for i in range(len(counts)) if counts.n_changed[i]][:MOST_ON_A_PAGE]
+            tables.append((HEAD, [_cells(counts, i) for i in places], f"Changed decisions by {noun}"))
+        shifts = [(shift.name, f"{shift.mean_size:.2f}", f"{shift.n_largest:,}") for shift in self.shifts]
+        head = ("term", "mean size of change", "rows where it changed most")
+        caption = f"Terms that changed, on {counted(self.n_explained, 'changed row')}"
+        every = [*tables, (head, shifts[:MOST_ON_A_PAGE], caption)]
+        return [table_of(*one) for one in every if one[1]]
+
+    def _notes(self) -> list[str]:
+        return self.summary().splitlines()[1:]
+
+    def _chart(self) -> Chart:
+        counts = self.regions
+        pairs = [
+            Pair(counts.name[i], float(counts.n_label[i]), float(counts.n_changed[i] - counts.n_label[i]))
+            for i in range(len(counts))
+            if counts.n_changed[i]
+        ]
+        keys = ("another label", "only accepted or not, or the cause")
+        return BarChart("Changed decisions by region", "changed rows", keys, pairs)
+
+
+def _share(n_right: int, n_rows: int) -> str:
+    """A share with its exact 95 % interval."""
+    low, high = rate_interval(n_right, n_rows)
+    return f"{n_right:,} of {n_rows:,} ({interval(float(low), float(high))})"
+
+
+def _cells(counts: ChangeCounts, i: int) -> tuple[str, ...]:
+    named = ("n_rows", "n_changed", "n_label", "n_acceptance", "n_cause")
+    n = int(counts.n_labelled[i])
+    right = f"{counts.n_right_before[i]:,}, then {counts.n_right_after[i]:,} of {n:,}" if n else ""
+    return counts.name[i], *(f"{getattr(counts, name)[i]:,}" for name in named), right

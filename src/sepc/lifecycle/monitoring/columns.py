@@ -1,0 +1,249 @@
+"""Rows in the user's own columns: a summary of training, the latest rows, and how far they are apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.columns.categories import category
+from sepc.columns.table import column_names, exact_column_of, is_table
+from sepc.decisions.decisions import Decisions, positions_of
+from sepc.estimators.partition_behind import partition_behind
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.model.training_summary import TrainingSummary
+from sepc.wording import name_of
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRows:
+    """Rows to compare with training.
+
+    Attributes
+    ----------
+    usual : TrainingSummary
+        The summary of the training rows.
+    class_counts : (C,) array of int
+        Training rows of each class.
+    names : tuple of str
+        The features; those that encode categories have the name of their column.
+    features : (n, d) array
+        In the user's units, with missing values imputed.
+    missing : (n, d) bool array
+        Which of them were missing.
+    codes : (n, Q) array of int
+        The categories; one past the last for unseen categories, and -1 for a missing value.
+    unseen : (n, Q) array of str
+        The names of unseen categories, as far as they are known; else empty.
+    gap_codes : (Q,) array of int
+        The category of missing values in training; one past the last if training had none.
+    owner : (n,) array of int
+        The class of each row, as a position in the classes of the model: the true label if known, else the decision;
+        -1 for a label that the model does not know.
+    """
+
+    usual: TrainingSummary
+    class_counts: IntArray
+    names: tuple[str, ...]
+    features: FloatArray
+    missing: BoolArray
+    codes: IntArray
+    unseen: NDArray[Any]
+    gap_codes: IntArray
+    owner: IntArray
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def last(self, n: int) -> ColumnRows:
+        """The last n rows."""
+        latest = slice(max(len(self) - n, 0), None)
+        # Copies, so that the other rows need not be kept.
+        return self._with({name: getattr(self, name)[latest].copy() for name in ROW_WISE})
+
+    def followed_by(self, others: ColumnRows) -> ColumnRows:
+        """These rows, followed by others."""
+        return self._with({name: np.concatenate([getattr(rows, name) for rows in (self, others)]) for name in ROW_WISE})
+
+    def _with(self, parts: dict[str, Any]) -> ColumnRows:
+        return replace(self, **parts)
+
+
+ROW_WISE = ("features", "missing", "codes", "unseen", "owner")
+
+
+def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None) -> ColumnRows | None:
+    """The rows behind decisions in the user's own columns; None if the model has no training summary.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    X : array or DataFrame
+        The rows that were decided on; a table also gives the names of unseen categories.
+    labels : array, optional
+        The true labels.
+    """
+    partition = partition_behind(decisions)
+    if partition is None or partition.model.usual is None:
+        return None
+    usual, d = partition.model.usual, len(partition.model.shift)
+    rows = partition.watched_rows
+    features = usual.in_own_units(rows[:, :d])
+    codes = rows[:, d:].astype(np.int64)
+    empty = partition.empty if partition.empty.shape == codes.shape else np.zeros(codes.shape, dtype=bool)
+    return ColumnRows(
+        usual=usual,
+        class_counts=partition.model.class_counts,
+        names=partition.model.feature_names,
+        features=rows[:, :d] if features is None else features,
+        missing=partition.missing,
+        codes=np.where(empty, -1, codes),
+        unseen=_unseen_names(partition, X, np.where(empty, -1, codes)),
+        gap_codes=_gap_codes(partition, usual),
+        owner=_owners(partition.model.classes, partition.label if labels is None else labels),
+    )
+
+
+def _owners(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
+    known = np.isin(labels, classes)
+    owner = np.full(len(labels), -1, dtype=np.int64)
+    if known.any():
+        owner[known] = positions_of(labels[known], classes)
+    return owner
+
+
+def _gap_codes(partition: SEPDecisions, usual: TrainingSummary) -> IntArray:
+    """The codes of missing values, found by value: a category may have the same name as missing values."""
+    if partition.preparation is None:
+        return np.array([len(display.categories) for display in usual.displays if display.categories], dtype=np.int64)
+    known = [categories.values for categories in partition.preparation.all_categories]
+    return np.array([values.index(None) if None in values else len(values) for values in known], dtype=np.int64)
+
+
+def _unseen_names(partition: SEPDecisions, X: Any, codes: IntArray) -> NDArray[Any]:
+    """The names of unseen categories, where the table gives them."""
+    found = np.full(codes.shape, "", dtype=object)
+    if partition.preparation is None or not is_table(X):
+        return found
+    by_name = {str(name): name for name in column_names(X)}
+    for q, known in enumerate(partition.preparation.all_categories):
+        which = np.flatnonzero(codes[:, q] == len(known.values))
+        if len(which) and known.name in by_name:
+            given = exact_column_of(X, by_name[known.name])
+            if len(given) == len(codes):
+                found[which, q] = [name_of(category(given[i])) for i in which]
+    return found
+
+
+# Values that differ by less than this share of the column's size are equal: a factor undone leaves some round-off.
+SAME = 1e-9
+# The share of a class below its lower bound, and above its upper one, in `TrainingSummary.ranges`.
+TAIL = 0.1
+# A column was divided if this share of a class's tail is gone on both sides.
+MOST_OF_TAIL = 0.9
+# Classes with fewer new rows than this are left out.
+FEWEST_OF_CLASS = 10
+
+
+def kolmogorov(values: FloatArray, kept: FloatArray, tolerance: float = 0.0) -> float:
+    """The Kolmogorov distance of sorted values from training, as far as the training quantiles can tell.
+
+    Between two quantiles the training distribution is unknown, so ties and steps never count as a difference. Values
+    that moved by up to `tolerance` count as unchanged; otherwise whole numbers that grew by a thousandth would differ.
+
+    Examples
+    --------
+    >>> kept = np.linspace(0.0, 1.0, 41)
+    >>> round(kolmogorov(np.linspace(0.0, 1.0, 1000), kept), 2), round(kolmogorov(np.linspace(0.5, 1.5, 1000), kept), 2)
+    (0.0, 0.5)
+    >>> grades = np.repeat(np.arange(1.0, 6.0), 9)[:41]
+    >>> round(kolmogorov(grades + 0.001, grades), 2), round(kolmogorov(grades + 0.001, grades, tolerance=0.01), 2)
+    (0.22, 0.0)
+    """
+    slack = SAME * max(float(np.abs(kept).max()), float(np.ptp(kept)))
+    first, last = np.searchsorted(kept, kept - slack), np.searchsorted(kept, kept + slack, side="right") - 1
+    n, steps = max(len(values), 1), max(len(kept) - 1, 1)
+    below, up_to = (
+        np.searchsorted(values, kept - slack - tolerance) / n,
+        np.searchsorted(values, kept + slack + tolerance, side="right") / n,
+    )
+    return float(max((last / steps - up_to).max(), (below - first / steps).max(), 0.0))
+
+
+def critical_distance(n_new: int, n_training: int, level: float) -> float:
+    """The distance that two samples of one distribution exceed with about this probability, or less.
+
+    By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart.
+    """
+    return float(np.sqrt(0.5 * np.log(2.0 / level) * (1.0 / max(n_new, 1) + 1.0 / max(n_training, 1))))
+
+
+def total_variation(new: IntArray | FloatArray, training: IntArray | FloatArray) -> float:
+    """Half the sum of the absolute differences of shares."""
+    return float(0.5 * np.abs(new / max(new.sum(), 1) - training / max(training.sum(), 1)).sum())
+
+
+def moved_within_classes(values: FloatArray, owner: IntArray, ranges: FloatArray) -> float:
+    """How far values moved within the classes, from 0 to 1, by the share of rows beyond the bounds of their class.
+
+    A change of the class mix alone leaves it near 0.
+
+    Parameters
+    ----------
+    values, owner : (n,) arrays
+        Values without missing ones, and the class of each row.
+    ranges : (C, 2) array
+        The bounds of the middle 80 % of every class in training.
+    """
+    moved = np.zeros(len(ranges))
+    n_rows = np.bincount(owner, minlength=len(ranges))[: len(ranges)]
+    for c in np.flatnonzero(n_rows >= FEWEST_OF_CLASS):
+        in_class, (low, high) = values[owner == c], ranges[c]
+        slack = SAME * max(abs(low), abs(high))
+        beyond = max(float((in_class < low - slack).mean()), float((in_class > high + slack).mean()))
+        # If all rows are nearer to the middle than nine in ten training rows, the column was divided.
+        inner = TAIL - max(float((in_class <= low + slack).mean()), float((in_class >= high - slack).mean()))
+        moved[c] = max((beyond - TAIL) / (1.0 - TAIL), inner / TAIL if inner > MOST_OF_TAIL * TAIL else 0.0, 0.0)
+    enough = np.where(n_rows >= FEWEST_OF_CLASS, n_rows, 0)
+    return float(np.average(moved, weights=enough)) if enough.any() else 0.0
+
+
+# The most rows that are kept.
+MOST_ROWS = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class RecentRows:
+    """The latest rows, in batches.
+
+    Attributes
+    ----------
+    batches : tuple of ColumnRows
+        The latest is the last one; together they have at least `MOST_ROWS` rows, if there were that many.
+    """
+
+    batches: tuple[ColumnRows, ...] = ()
+
+    def add(self, rows: ColumnRows | None) -> RecentRows:
+        """Add rows, and drop batches that are too old."""
+        if rows is None or len(rows) == 0:
+            return self
+        batches = (*self.batches, rows.last(MOST_ROWS))
+        n_rows, first = sum(map(len, batches)), 0
+        while n_rows - len(batches[first]) >= MOST_ROWS:
+            n_rows -= len(batches[first])
+            first += 1
+        return RecentRows(batches[first:])
+
+    @property
+    def n_last(self) -> int:
+        """Rows of the latest batch."""
+        return len(self.batches[-1]) if self.batches else 0
+
+    def together(self) -> ColumnRows | None:
+        """The latest rows as one batch; None if there are none."""
+        return reduce(ColumnRows.followed_by, self.batches).last(MOST_ROWS) if self.batches else None

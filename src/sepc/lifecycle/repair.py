@@ -1,0 +1,390 @@
+"""Repair a model: failing regions get a new model, everything else stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from sepc._typing import BoolArray, IntArray
+from sepc.decisions.decisions import Decisions, positions_of
+from sepc.errors import MovedColumnsError
+from sepc.estimators.base import check_labels
+from sepc.estimators.decided_rows import provenance_of_decided
+from sepc.estimators.partition_behind import partition_behind
+from sepc.estimators.repaired import Change, HasRegions, RepairedClassifier, partition_of
+from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.sep.estimator import SEPClassifier
+from sepc.estimators.unwrapping import layers
+from sepc.lifecycle.audit import Audit, audit_feedback
+from sepc.lifecycle.feedback import Feedback, feedback_of
+from sepc.lifecycle.monitoring.column_guesses import columns_in_words
+from sepc.lifecycle.monitoring.columns import column_rows
+from sepc.lifecycle.monitoring.comparing import column_changes, moved_far
+from sepc.lifecycle.region_models import RegionModel, RegionModelFitter, RowsInRegions
+from sepc.lifecycle.rows import decide_in_memory
+from sepc.model_files import model_digest
+from sepc.statistics.rates import sign_test
+from sepc.wording import check_number, listed, shown
+
+# The false discovery rate of the audits that choose regions.
+FDR = 0.1
+
+# Regions with fewer rows than this are tested together: alone they could hardly show anything.
+FEWEST_ALONE = 20
+
+
+def repair(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    audit: Audit | None = None,
+    regions: Iterable[int] | None = None,
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    confidence: float = 0.9,
+    cv: int = 5,
+    random_state: int = 0,
+    despite_moved_columns: bool = False,
+) -> Any:
+    """Give failing regions a model of their own, fitted on the feedback that lies there.
+
+    A new model decides only on rows of its region; every other decision stays the same, bit for bit. It is kept only
+    if it is shown to be better on rows that it was not fitted on; other regions stay as they were.
+
+    Parameters
+    ----------
+    model : fitted classifier with regions
+        An `SEPClassifier`, a `TrustedClassifier`, or a `RepairedClassifier`, to repair it again. Also a
+        `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator` around one.
+    X, y : array or DataFrame of n rows, and their labels
+        Feedback: rows that were not used to train the model.
+    audit : Audit, optional
+        Says which regions fail or hold clusters of wrong rows. By default, the feedback is audited first.
+    regions : iterable of int, optional
+        The regions to repair, instead of those of an audit. Choose them without this feedback; otherwise the errors
+        before the repair look worse than they are.
+    X_train, y_train : rows and their labels, optional
+        Training rows, if they are still available. They are used to fit a region's model only if that reduces errors
+        on held-out feedback, since they may be outdated; never to evaluate it, and never more of them than of feedback
+        in the regions.
+    confidence : float, default=0.9
+        A new model is kept if one that is no better would do as well with probability at most 1 - `confidence`, in
+        each region. With 0, every new model is kept.
+    cv : int, default=5
+        Number of folds. New models are judged on each fold by models that were chosen and fitted without it; the model
+        that is kept is fitted on all folds.
+    random_state : int, default=0
+        Seed of folds and audits. Folds depend on the values of rows, not on their order.
+    despite_moved_columns : bool, default=False
+        Whether to repair although columns of the feedback differ from training: another unit, renamed categories, an
+        empty column. A repair would fit new models to what is probably an error in the data.
+
+    Returns
+    -------
+    RepairedClassifier
+        Its `summary()` says what was changed. Its `fit` is a full refit. For a pipeline, a pipeline with the same first
+        steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is dropped; make a new
+        one on rows that were not used here: ``SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)``.
+
+    Raises
+    ------
+    MovedColumnsError
+        If columns of the feedback changed in a recognisable way, or moved far within the classes.
+    TypeError
+        If the model has no regions.
+    ValueError
+        If `confidence`, `cv`, a region or a label is invalid.
+
+    Notes
+    -----
+    Rows on which just one of the two models is wrong are counted, and the exact one-sided sign test (McNemar's) shows
+    whether more of them were corrected than chance explains. Regions with fewer than 20 rows of feedback are tested
+    together, and of these only those with fewer errors than before are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sepc import SEPClassifier
+    >>> from sepc.lifecycle import repair
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, size=(3000, 2))
+    >>> y = np.where(X[:, 0] > 0.0, "right", "left")
+    >>> classifier = SEPClassifier().fit(X[:1000], y[:1000])
+    >>> y[np.abs(X - 0.5).max(axis=1) < 0.2] = "left"  # a corner has changed
+    >>> repaired = repair(classifier, X[1000:2000], y[1000:2000])
+    >>> print(repaired.summary().splitlines()[-1])
+    All other decisions stay as they were.
+    >>> repaired.score(X[2000:], y[2000:]) > classifier.score(X[2000:], y[2000:])
+    True
+    """
+    check_number("confidence", confidence, least=0, below=1)
+    check_number("cv", cv, least=2, whole=True)
+    inside = _inside_of(model)
+    labels = _known_labels(y, inside)
+    feedback = feedback_of(model, X, labels)
+    if not despite_moved_columns:
+        _refuse_moved_columns(feedback.decisions, X, labels)
+    rows = _locate(feedback.decisions, labels)
+    folds = rows.folds(cv, random_state)
+    if regions is None:
+        audit = audit_feedback(feedback, X, labels, FDR, random_state) if audit is None else audit
+        regions = audit.to_repair.tolist()
+    choice = _RegionChoice.given(_check_regions(regions, inside), cv)
+    if audit is not None and _is_of(audit, feedback):
+        choice = _RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
+    n_rows = len(rows.within(choice.regions))
+    old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
+    fitter = RegionModelFitter(partition_of(inside.fitted), inside.fitted.min_trust, old, random_state)
+    judgement = judge_models(fitter, rows, ~feedback.right, folds, choice.without)
+    made = fitter.models(rows, choice.regions)
+    tested = [test for group in groups_to_test(choice.regions, rows) for test in judgement.tests(group)]
+    changes = [
+        _change(test, made.get(test.region), feedback.region_name(test.region), 1.0 - confidence)
+        for test in sorted(tested, key=lambda test: choice.regions.index(test.region))
+    ]
+    kept = {change.region: made[change.region].classifier for change in changes if change.kept}
+    provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
+    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise, provenance)
+    return _put_back(repaired, model)
+
+
+def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) -> None:
+    """Raise `MovedColumnsError` if columns are so far from training that the data should be checked first."""
+    moved = moved_far(column_changes(column_rows(decisions, X, labels)))
+    if moved:
+        it = "it is correct" if len(moved) == 1 else "they are correct"
+        raise MovedColumnsError(
+            f"{columns_in_words(moved)} A repair would fit new models to this. If it is an error, correct the rows; if "
+            f"{it}, give despite_moved_columns=True (sepc repair: --despite-moved-columns).",
+            moved,
+        )
+
+
+def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
+    """Labels in the type of the classes; raises if the model does not know one of them."""
+    labels, classes = check_labels(y, "repair"), inside.fitted.classes_
+    unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(
+            f"The rows have labels that are not classes of the model: {listed([shown(label) for label in unknown])}. "
+            "A repair keeps the classes as they are; refit the model."
+        )
+    return np.asarray(classes[positions_of(labels, classes)])
+
+
+def _locate(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
+    partition = partition_behind(decisions)
+    assert partition is not None  # `_inside_of` refuses models without one.
+    return RowsInRegions(partition.given_rows, labels, decisions.region)
+
+
+def _old_rows(
+    model: Any, X_train: Any, y_train: Any, inside: _Inside, regions: list[int], most: int, seed: int
+) -> RowsInRegions:
+    """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
+    old = _locate(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
+    return old.take(np.sort(np.random.default_rng(seed).permutation(len(old))[:most]))
+
+
+def _check_regions(regions: Iterable[int], inside: _Inside) -> list[int]:
+    chosen, n_regions = [int(region) for region in regions], len(partition_of(inside.fitted).regions_)
+    for region in chosen:
+        if not -1 <= region < n_regions:
+            raise ValueError(f"There is no region {region}; the model has 0 to {n_regions - 1}, and -1.")
+    return chosen
+
+
+def _change(test: _RegionTest, made: RegionModel | None, where: str, level: float) -> Change:
+    """The change to a region: its new model is kept if it is shown to be better."""
+    n_before, n_after = test.errors_before, test.errors_after
+    shown_better = test.p_value <= level and (test.n_together == 1 or n_after < n_before)
+    return Change(
+        region=test.region,
+        where=where,
+        n_made=0 if made is None else made.n_rows,
+        n_judged=test.n_rows,
+        errors_before=n_before,
+        errors_after=n_after,
+        p_value=test.p_value,
+        n_together=test.n_together,
+        kept=made is not None and (shown_better or level == 1.0),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _RegionChoice:
+    """The regions to repair.
+
+    If the feedback itself was used to choose the regions, its errors there are pessimistic. So a fold judges new models
+    only in regions that were chosen on the other folds.
+
+    Attributes
+    ----------
+    regions : list of int
+    without : list of lists of int
+        For each fold, which of these are chosen without it.
+    """
+
+    regions: list[int]
+    without: list[list[int]]
+
+    @classmethod
+    def given(cls, regions: Sequence[int], n_folds: int) -> Self:
+        """Regions that were chosen without this feedback."""
+        distinct = list(dict.fromkeys(int(region) for region in regions))
+        return cls(distinct, [distinct] * n_folds)
+
+    @classmethod
+    def by_audits(
+        cls, audit: Audit, feedback: Feedback, X: Any, labels: NDArray[Any], folds: IntArray, n_folds: int, seed: int
+    ) -> Self:
+        """Regions that an audit of this feedback found, and which of them audits find without each fold."""
+        every = audit.to_repair.tolist()
+
+        def found_without(fold: int) -> list[int]:
+            rows = np.flatnonzero(folds != fold)
+            part = audit_feedback(feedback.take(rows), _safe_indexing(X, rows), labels[rows], audit.fdr, seed)
+            return [region for region in part.to_repair.tolist() if region in every]
+
+        return cls(every, [found_without(fold) if every else [] for fold in range(n_folds)])
+
+
+def _is_of(audit: Audit, feedback: Feedback) -> bool:
+    """Whether this is an audit of this very feedback, by the number of rows and of errors."""
+    return (audit.n_rows, audit.n_errors) == (len(feedback), int(np.sum(~feedback.right)))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The errors before and after on rows that new models were judged on, each by a model not fitted on it.
+
+    Attributes
+    ----------
+    region : (n,) array of int
+    before, after : (n,) bool array
+        Whether the original model and the new one are wrong.
+    """
+
+    region: IntArray
+    before: BoolArray
+    after: BoolArray
+
+    def tests(self, group: Sequence[int]) -> list[_RegionTest]:
+        """Test whether the new models are better in a group of regions taken together."""
+        rows = np.isin(self.region, group)
+        n_right = int(np.sum(rows & self.before & ~self.after))
+        n_broken = int(np.sum(rows & self.after & ~self.before))
+        return [self._test(region, sign_test(n_right, n_broken), len(group)) for region in group]
+
+    def _test(self, region: int, p_value: float, n_together: int) -> _RegionTest:
+        here = self.region == region
+        counts = int(here.sum()), int(self.before[here].sum()), int(self.after[here].sum())
+        return _RegionTest(region, *counts, p_value, n_together)
+
+
+@dataclass(frozen=True)
+class _RegionTest:
+    """Whether a region's new model is better: errors on rows it was not fitted on, and the p-value of its group."""
+
+    region: int
+    n_rows: int
+    errors_before: int
+    errors_after: int
+    p_value: float
+    n_together: int
+
+
+def judge_models(
+    fitter: RegionModelFitter,
+    rows: RowsInRegions,
+    wrong: BoolArray,
+    folds: IntArray,
+    regions_without: Sequence[Sequence[int]],
+) -> Judgement:
+    """Evaluate new models, fold by fold, on rows that they were not fitted on.
+
+    Parameters
+    ----------
+    fitter : RegionModelFitter
+    rows : RowsInRegions
+    wrong : (n,) bool array
+        Whether the original model is wrong.
+    folds : (n,) array of int
+    regions_without : sequence of sequences of int
+        For each fold, the regions to repair, chosen without it.
+    """
+    after, is_judged = wrong.copy(), np.zeros(len(rows), dtype=bool)
+    for fold, regions in enumerate(regions_without):
+        for region, made in fitter.models(rows.take(folds != fold), regions).items():
+            here = np.flatnonzero((folds == fold) & (rows.region == region))
+            if len(here):
+                after[here] = made.labels_of(rows.take(here)) != rows.labels[here]
+                is_judged[here] = True
+    return Judgement(rows.region[is_judged], wrong[is_judged], after[is_judged])
+
+
+def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int]]:
+    """Regions to test together: those with few rows; the others are tested alone. The choice depends on no label."""
+    few = [region for region in regions if int(np.sum(rows.region == region)) < FEWEST_ALONE]
+    return [[region] for region in regions if region not in few] + ([few] if few else [])
+
+
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """The parts of a model that a repair needs.
+
+    Attributes
+    ----------
+    fitted : SEPClassifier or TrustedClassifier
+        The classifier that has the regions.
+    earlier : dict of int to SEPClassifier
+        The models that earlier repairs gave its regions.
+    lost_promise : bool
+        Whether the model makes a promise, which will not hold for new labels.
+    """
+
+    fitted: HasRegions
+    earlier: dict[int, SEPClassifier]
+    lost_promise: bool
+
+
+def _inside_of(model: Any) -> _Inside:
+    """The parts of a fitted model; raises TypeError if it has no regions."""
+    check_is_fitted(model)
+    inner, lost_promise = None, False
+    for layer in layers(model):
+        inner = layer.classifier
+        if not isinstance(inner, SelectiveClassifier):
+            break
+        lost_promise = True
+    if isinstance(inner, RepairedClassifier):
+        return _Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
+    if not isinstance(inner, HasRegions):
+        raise TypeError(
+            "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
+            f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
+            "TrustedClassifier, or refit it."
+        )
+    check_is_fitted(inner)
+    return _Inside(inner, {}, lost_promise)
+
+
+def _put_back(repaired: RepairedClassifier, model: Any) -> Any:
+    """The repaired classifier behind the steps of the pipelines in `model`; promises and searches are left out."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        settings = model.get_params(deep=False)
+        return type(model)(**settings | {"steps": [*model.steps[:-1], (name, _put_back(repaired, last))]})
+    for wrapper, inner in ((FrozenEstimator, "estimator"), (SelectiveClassifier, "estimator_")):
+        if isinstance(model, wrapper):
+            return _put_back(repaired, getattr(model, inner))
+    return _put_back(repaired, model.best_estimator_) if hasattr(model, "best_estimator_") else repaired

@@ -1,1 +1,0 @@
-"""Repairs: new models for regions that fail."""

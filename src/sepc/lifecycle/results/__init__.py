@@ -1,1 +1,0 @@
-"""Results as pictures and pages: one description of a chart, drawn by matplotlib or as SVG."""

@@ -1,0 +1,401 @@
+"""Promises from the counts of many sites, for all together and for each, also as they report one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sepc._typing import IntArray
+from sepc.cards import Card, ShownAsCard
+from sepc.errors import FormatError
+from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
+from sepc.estimators.selective.from_counts import selective_from
+from sepc.estimators.selective.groups import Groups
+from sepc.estimators.selective.thresholds import Control
+from sepc.estimators.unwrapping import unwrap
+from sepc.io.container import write_whole
+from sepc.lifecycle.sites._controls import FalseCounts, controls_from, counts_together, false_counts, sizes_of_groups
+from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
+from sepc.model_files import to_bytes
+from sepc.wording import AS_SET, MOST_NAMES, check_number, counted, listed, p_in_short, percent, shown
+
+FORMAT = "sepc-site-ledger-1"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The counts that promises were made from so far, in the order in which they came.
+
+    The k-th counts that a site reports, and the k-th set of sites that is certified together, get the share
+    1 / (k (k + 1)) of the significance level. These shares add up to at most 1, however many follow.
+
+    Attributes
+    ----------
+    sites : tuple of str
+        Digests of the counts of single sites.
+    sets : tuple of str
+        Digests of the sets of counts that were certified together.
+    """
+
+    sites: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def with_counts(self, counts: Sequence[SiteCounts]) -> Self:
+        """The ledger with these counts added, those that are new, and with the set of them."""
+        new = (one.digest for one in counts)
+        sites = tuple(dict.fromkeys((*self.sites, *new)))
+        return replace(self, sites=sites, sets=tuple(dict.fromkeys((*self.sets, set_digest(counts)))))
+
+    def share_of_site(self, counts: SiteCounts) -> float:
+        """The share of the level for the promise of one site."""
+        return _share(self.sites.index(counts.digest) + 1)
+
+    def share_of_set(self, counts: Sequence[SiteCounts]) -> float:
+        """The share of the level for the promise of these sites together."""
+        return _share(self.sets.index(set_digest(counts)) + 1)
+
+    def save(self, path: str | Path) -> None:
+        """Write the ledger to a JSON file."""
+        content = {"format": FORMAT, "sites": list(self.sites), "sets": list(self.sets)}
+        write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file written by `save`."""
+        try:
+            content: Any = json.loads(Path(path).read_bytes())
+        except ValueError as error:
+            raise FormatError(f"{path} is not a ledger of sites: it is not JSON.") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise FormatError(f"{path} is not a ledger of sites: its format is not {FORMAT}.")
+        lists: list[Any] = [content.get("sites"), content.get("sets")]
+        for one in lists:
+            if not isinstance(one, list) or not all(isinstance(digest, str) for digest in one):
+                raise FormatError(f"{path} is not a ledger of sites: a list of digests is missing.")
+            if len(set(one)) < len(one):
+                raise FormatError(f"{path} is not a valid ledger of sites: a digest occurs twice.")
+        return cls(*(tuple(one) for one in lists))
+
+
+def set_digest(counts: Sequence[SiteCounts]) -> str:
+    """A digest of a set of counts, in whatever order they are given."""
+    return sha256("\n".join(sorted(one.digest for one in counts)).encode()).hexdigest()
+
+
+def _share(place: int) -> float:
+    return 1.0 / (place * (place + 1))
+
+
+# Sites whose error rates differ with a p-value below this are reported as different.
+DIFFERENT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class SitePromise:
+    """A promise from counts.
+
+    Attributes
+    ----------
+    sites : tuple of str
+        Where the rows come from: one site, or all of them.
+    controls : dict of label or group to Control
+        The key None stands for all rows.
+    groups : Groups or None
+    confidence : float
+        The confidence of the promise by itself. Promises for single sites have a larger one, so that they hold
+        simultaneously.
+    confidence_each : float
+        The confidence of the test of each control.
+    n_rows : int
+        Rows counted.
+    """
+
+    sites: tuple[str, ...]
+    controls: Mapping[Any, Control]
+    groups: Groups | None
+    confidence: float
+    confidence_each: float
+    n_rows: int
+
+    @property
+    def is_made(self) -> bool:
+        """Whether anything is accepted."""
+        return any(np.isfinite(control.threshold) for control in self.controls.values())
+
+    @property
+    def threshold(self) -> float | dict[Any, float]:
+        """The threshold for all rows, or those of labels or groups; infinite where nothing is promised."""
+        thresholds = {key: control.threshold for key, control in self.controls.items()}
+        return thresholds[None] if list(thresholds) == [None] else thresholds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SiteCertificate(ShownAsCard):
+    """What the counts of many sites certify.
+
+    Attributes
+    ----------
+    together : SitePromise
+        For rows from the sites in the mix in which they were counted.
+    by_site : dict of str to SitePromise
+        For rows from each site. All of these hold simultaneously with the confidence asked for.
+    confidence : float
+        The confidence asked for.
+    counts : sequence of SiteCounts
+        What it was made from.
+    ledger : Ledger or None
+        The ledger with these sites added, if one was given.
+    """
+
+    together: SitePromise
+    by_site: Mapping[str, SitePromise]
+    confidence: float
+    counts: Sequence[SiteCounts]
+    ledger: Ledger | None
+    _max_risk: float | Mapping[Any, float] = field(repr=False)
+    _fitted: Any = field(repr=False)
+
+    @cached_property
+    def p_value(self) -> float:
+        """The p-value of "all sites have the same error rate among accepted rows"."""
+        return difference_p_value(self._accepted)
+
+    @property
+    def highest(self) -> str:
+        """The site with the highest reported error rate among accepted rows; empty if none is accepted."""
+        rates = self._accepted[:, 1] / np.maximum(self._accepted.sum(axis=1), 1)
+        return self.counts[int(rates.argmax())].site if self._accepted.any() else ""
+
+    @cached_property
+    def false_counts(self) -> Sequence[FalseCounts]:
+        """How far each site could move the promise for all by false counts; empty with promises by label or group."""
+        promise = self.together
+        is_plain = list(promise.controls) == [None]
+        return false_counts(self.counts, promise.controls[None], promise.confidence) if is_plain else ()
+
+    @cached_property
+    def _accepted(self) -> IntArray:
+        """The right and wrong rows of each site at the strictest threshold in use, or at the most lenient of all."""
+        thresholds = [one.threshold for one in self.together.controls.values() if np.isfinite(one.threshold)]
+        return accepted_at(self.counts, max(thresholds, default=0.0))
+
+    @property
+    def without_promise(self) -> list[str]:
+        """The sites that cannot be promised anything."""
+        return [site for site, promise in self.by_site.items() if not promise.is_made]
+
+    def model(self, site: str | None = None) -> SelectiveClassifier:
+        """The model with the promise for all sites together, or with that for one site.
+
+        Parameters
+        ----------
+        site : str, optional
+            One of the sites.
+        """
+        if site is not None and site not in self.by_site:
+            raise ValueError(f"There are no counts of {shown(site)}; there are those of {listed(self.by_site)}.")
+        promise = self.together if site is None else self.by_site[site]
+        return selective_from(
+            self._fitted,
+            promise.controls,
+            promise.groups,
+            max_risk=self._max_risk,
+            confidence=promise.confidence,
+            confidence_each=promise.confidence_each,
+            n_rows=promise.n_rows,
+            sites=promise.sites,
+        )
+
+    def summary(self) -> str:
+        """The promises in words, how the sites differ, and how far false counts could move the result."""
+        confidence = percent(self.confidence, AS_SET)
+        lines = [f"All {counted(len(self.by_site), 'site')} together:", *_indented(self.model().summary()), ""]
+        lines.append(f"Each site by itself; all of these hold simultaneously with {confidence} confidence:")
+        for site, promise in self.by_site.items():
+            lines += _indented(f"{site}: {_in_short(promise)}")
+        if self.without_promise:
+            lines.append(f"No promise can be made for {listed(self.without_promise, MOST_NAMES)}.")
+        lines += ["", self._about_differences()]
+        smallest = max(site.smallest for site in self.counts)
+        if smallest > 1:
+            lines.append(f"Counts were rounded down to multiples of {smallest}; what this hid counts as wrong.")
+        lines += ["", *_false_count_lines(self.false_counts)] if self.false_counts else []
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _about_differences(self) -> str:
+        if len(self.by_site) < 2:
+            return "With one site, there is nothing to compare."
+        p = f"p {p_in_short(self.p_value, '= ')}"
+        if self.p_value < DIFFERENT:
+            return (
+                f"Error rates among accepted rows differ between sites ({p}), with the highest at {self.highest}: at "
+                "single sites, more than the promised share may be wrong."
+            )
+        return f"No difference between the error rates of sites was found ({p})."
+
+    def _card(self) -> Card:
+        rows = tuple((site, _threshold(promise), _coverage(promise)) for site, promise in self.by_site.items())
+        facts = (("together", f"trust >= {_threshold(self.together)}, {_coverage(self.together)} of rows"),)
+        return Card("SiteCertificate", facts, ("site", "trust >=", "accepted"), rows)
+
+
+def _in_short(promise: SitePromise) -> str:
+    """The promise of a site, or why there is none, on one line."""
+    parts = []
+    for key, control in promise.controls.items():
+        whom = "" if key is None else f"{shown(key) if promise.groups is None else promise.groups.name(key)}: "
+        if control.n_accepted:
+            accepted = percent(control.n_accepted / control.n_rows)
+            parts.append(f"{whom}accepts trust >= {_number(control.threshold)}, {accepted} of {control.n_rows:,} rows")
+        elif control.n_rows < control.n_needed:
+            parts.append(f"{whom}no promise, with {control.n_rows:,} rows instead of {control.n_needed:,} or more")
+        else:
+            tried = f"{control.n_tried_errors:,} of the {control.n_tried:,} most trusted rows count as wrong"
+            parts.append(f"{whom}no promise, because {tried}")
+    return "; ".join(parts) or "no group is large enough for a promise"
+
+
+def _false_count_lines(found: Sequence[FalseCounts]) -> list[str]:
+    """A table of how far each site could move the threshold."""
+    head = ("site", "without it", "none wrong", "all wrong", "true error rate if all wrong")
+    rows = [
+        (one.site, _number(one.without), _number(one.if_all_right), _number(one.if_all_wrong), percent(one.worst_risk))
+        for one in found
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
+    lines = [
+        "How far false counts of one site could move the threshold for all:",
+        *(f"  {one.rstrip()}" for one in lines),
+    ]
+    if found[0].n_invented:
+        n = f"{found[0].n_invented:,} invented right rows"
+        lines.append(f"A site that invents rows can do more: {n} would make the promise accept every row.")
+    return lines
+
+
+def _number(threshold: float) -> str:
+    return f"{threshold:.3f}" if np.isfinite(threshold) else "none"
+
+
+def _threshold(promise: SitePromise) -> str:
+    if isinstance(promise.threshold, dict):
+        return listed([f"{key}: {_number(one)}" for key, one in promise.threshold.items()], MOST_NAMES)
+    return _number(promise.threshold)
+
+
+def _coverage(promise: SitePromise) -> str:
+    accepted = sum(control.n_accepted for control in promise.controls.values())
+    return percent(min(1.0, accepted / max(promise.n_rows, 1)))
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def certify(
+    model: Any,
+    counts: Sequence[SiteCounts],
+    *,
+    max_risk: float | Mapping[Any, float] = 0.02,
+    confidence: float = 0.95,
+    ledger: Ledger | None = None,
+    digest: str | None = None,
+) -> SiteCertificate:
+    """Promise an error rate among accepted rows, for many sites together and for each, from their counts alone.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        The one that the sites counted with.
+    counts : sequence of SiteCounts
+        From `count_site`, one for each site.
+    max_risk : float or mapping of label to float, default=0.02
+        As for `SelectiveClassifier`. A mapping needs counts by label. Counts by group give a promise for each group.
+    confidence : float, default=0.95
+        Probability that the promise for all sites together is kept; and that the promises of the single sites are all
+        kept.
+    ledger : Ledger, optional
+        For sites that come one after another: what was certified before. Each further site, and each further set of
+        sites, gets a smaller share of the significance level. Without it, these counts must be the only ones that are
+        ever certified for this purpose, and each site gets the same share.
+    digest : str, optional
+        The SHA-256 digest of the model file, if it was loaded from one; computed by default.
+
+    Returns
+    -------
+    SiteCertificate
+
+    Notes
+    -----
+    The promise for all is about rows drawn from the sites in the mix in which they were counted. It says nothing about
+    a single site; for that, each has its own promise.
+    """
+    check_is_fitted(model)
+    check_promise(max_risk, None, None, one_threshold=False)
+    check_number("confidence", confidence, above=0, below=1)
+    given = list(counts)
+    fitted = _without_promise(model)
+    _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)
+    level = 1.0 - confidence
+    if ledger is None:
+        shares, share = [1.0 / len(given)] * len(given), 1.0
+    else:
+        ledger = ledger.with_counts(given)
+        shares, share = [ledger.share_of_site(site) for site in given], ledger.share_of_set(given)
+    together = _promise(given, max_risk, 1.0 - share * level)
+    by_site = {
+        site.site: _promise([site], max_risk, 1.0 - part * level) for site, part in zip(given, shares, strict=True)
+    }
+    return SiteCertificate(together, by_site, confidence, given, ledger, max_risk, fitted)
+
+
+def _without_promise(model: Any) -> Any:
+    """The classifier that gives trust, without a promise that it may have."""
+    classifier = unwrap(model).classifier
+    return classifier.estimator_ if isinstance(classifier, SelectiveClassifier) else model
+
+
+def _promise(counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float) -> SitePromise:
+    controls, no_harm, each = controls_from(counts, max_risk, confidence)
+    groups = None
+    if counts[0].by and not isinstance(max_risk, Mapping):
+        small = {key: n for key, n in sizes_of_groups(counts).items() if key not in controls}
+        groups = Groups(counts[0].by, small, no_harm, {}, one_threshold=False)
+    n_rows = counts_together(counts).n_rows
+    return SitePromise(tuple(site.site for site in counts), controls, groups, confidence, each, n_rows)
+
+
+def _check(counts: Sequence[SiteCounts], max_risk: Any, fitted: Any, digest: str) -> None:
+    """Raise if the counts do not belong together or to the model, or cannot support such a promise."""
+    if not counts:
+        raise ValueError("There are no counts; give those of at least one site.")
+    names = [site.site for site in counts]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} is given twice; each site counts once, or its rows would count double.")
+    strange = [site.site for site in counts if site.model != digest]
+    if strange:
+        raise ValueError(f"{listed(strange)} counted with a different model; count again with this one.")
+    first = counts[0]
+    for site in counts:
+        if not np.array_equal(site.thresholds, first.thresholds):
+            raise ValueError(f"{site.site} used other thresholds than {first.site}; count both with the same version.")
+        if site.by != first.by:
+            raise ValueError(f"{site.site} counted other groups than {first.site}; count both by the same columns.")
+    risks_of_labels(max_risk, np.asarray(fitted.classes_))
+    if isinstance(max_risk, Mapping):
+        lacking = [site.site for site in counts if not set(max_risk) <= set(site.labels)]
+        if lacking:
+            raise ValueError(f"{listed(lacking)} did not count by label, which promises by label need.")

@@ -1,0 +1,324 @@
+"""The counts that one site gives away: right and wrong labels at fixed thresholds, rounded down."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import random_table
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.errors import FormatError
+from sepc.estimators.selective.groups import keys_of, names_in
+from sepc.io.container import write_whole
+from sepc.lifecycle.feedback import feedback_of
+from sepc.model_files import to_bytes
+from sepc.statistics.rates import fixed_grid, sums_at
+from sepc.wording import check_number, plain
+
+FORMAT = "sepc-site-counts-1"
+
+# Larger files are not read: 200 thresholds of a thousand cells take less.
+MOST_BYTES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Rows of one predicted label and one group, counted at each threshold.
+
+    Attributes
+    ----------
+    label : label, or None
+        The predicted label; None if labels were not told apart.
+    group : value, pair of values, or None
+        The group; None if groups were not told apart, or for all groups too small to be named.
+    right, wrong : (m,) arrays of int
+        How many rows that each threshold accepts are right and wrong, rounded down to a multiple of the smallest count.
+    """
+
+    label: Any
+    group: Any
+    right: IntArray
+    wrong: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class SiteCounts:
+    """The counts of a site. Everything in them may leave the site; nothing else does.
+
+    Attributes
+    ----------
+    site : str
+        The name of the site.
+    model : str
+        The SHA-256 digest of the model file.
+    smallest : int
+        Counts are rounded down to a multiple of this; 1 keeps them exact.
+    by : tuple of str or int
+        The columns that define groups; empty if groups were not told apart.
+    thresholds : (m,) array
+        From strict to lenient; the last one accepts every row.
+    cells : tuple of Cell
+    """
+
+    site: str
+    model: str
+    smallest: int
+    by: tuple[Any, ...]
+    thresholds: FloatArray
+    cells: tuple[Cell, ...] = field(repr=False)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The predicted labels that were told apart; empty if they were not."""
+        return list(dict.fromkeys(cell.label for cell in self.cells if cell.label is not None))
+
+    @property
+    def groups(self) -> list[Any]:
+        """The groups that were told apart and are large enough to be named."""
+        return list(dict.fromkeys(cell.group for cell in self.cells if cell.group is not None))
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 digest of the counts."""
+        return sha256(self.to_json().encode()).hexdigest()
+
+    def cells_of(self, label: Any = None, group: Any = None) -> list[Cell]:
+        """The cells of a label, of a group, of both, or all."""
+        return [
+            cell
+            for cell in self.cells
+            if (label is None or cell.label == label) and (group is None or cell.group == group)
+        ]
+
+    def to_json(self) -> str:
+        """The counts as a JSON document."""
+        content = {
+            "format": FORMAT,
+            "site": self.site,
+            "model": self.model,
+            "smallest": self.smallest,
+            "by": list(self.by),
+            "thresholds": self.thresholds.tolist(),
+            "cells": [
+                {
+                    "label": cell.label,
+                    "group": list(cell.group) if isinstance(cell.group, tuple) else cell.group,
+                    "right": cell.right.tolist(),
+                    "wrong": cell.wrong.tolist(),
+                }
+                for cell in self.cells
+            ],
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the counts to a JSON file."""
+        write_whole(path, self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file written by `save`.
+
+        Raises
+        ------
+        FormatError
+            If the file is not such a file, or its counts are impossible.
+        """
+        if Path(path).stat().st_size > MOST_BYTES:
+            raise FormatError(f"{path} is larger than any file of counts.")
+        try:
+            return cls.from_json(Path(path).read_bytes().decode())
+        except (FormatError, UnicodeDecodeError) as error:
+            raise FormatError(f"{path} is not a valid file of counts: {error}") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a document written by `to_json`."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise FormatError("it is not JSON.") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise FormatError(f"its format is not {FORMAT}; count the site again with this version.")
+        site, model, smallest = content.get("site"), content.get("model"), content.get("smallest")
+        if not (isinstance(site, str) and site and isinstance(model, str)):
+            raise FormatError("it does not name its site and its model.")
+        if type(smallest) is not int or not 1 <= smallest < 2**31:
+            raise FormatError("its smallest count is not a positive whole number.")
+        thresholds = _thresholds(content.get("thresholds"))
+        cells = tuple(_read_cell(node, thresholds, smallest) for node in _list(content.get("cells")))
+        if len({(str(cell.label), str(cell.group)) for cell in cells}) < len(cells) or not cells:
+            raise FormatError("it has no cells, or one of them twice.")
+        by = tuple(name for name in _list(content.get("by")) if isinstance(name, str | int))
+        return cls(site, model, smallest, by, thresholds, cells)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise FormatError("a list is missing.")
+    return value
+
+
+def _thresholds(value: Any) -> FloatArray:
+    numbers = _list(value)
+    if not numbers or not all(type(one) is float and math.isfinite(one) for one in numbers):
+        raise FormatError("its thresholds are not numbers.")
+    thresholds = np.array(numbers)
+    if (np.diff(thresholds) >= 0.0).any() or thresholds[-1] > 0.0:
+        raise FormatError("its thresholds do not fall to 0.")
+    return thresholds
+
+
+def _read_cell(node: Any, thresholds: FloatArray, smallest: int) -> Cell:
+    if not isinstance(node, dict):
+        raise FormatError("one of its cells is not an object.")
+    group = node.get("group")
+    key = tuple(group) if isinstance(group, list) else group
+    for value in (node.get("label"), *(key if isinstance(key, tuple) else (key,))):
+        if value is not None and not isinstance(value, str | int | float | bool):
+            raise FormatError("a label or a group is neither text nor a number.")
+    counts = [_counts(node.get(name), thresholds, smallest) for name in ("right", "wrong")]
+    return Cell(node.get("label"), key, *counts)
+
+
+def _counts(value: Any, thresholds: FloatArray, smallest: int) -> IntArray:
+    numbers = _list(value)
+    if len(numbers) != len(thresholds) or not all(type(one) is int and 0 <= one < 2**53 for one in numbers):
+        raise FormatError("a cell does not have one count for each threshold.")
+    counts = np.array(numbers, dtype=np.int64)
+    if (np.diff(counts) < 0).any() or (counts % smallest).any():
+        raise FormatError("counts fall from a strict to a lenient threshold, or are not rounded as it says.")
+    return counts
+
+
+SMALLEST = 5
+
+
+def count_site(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    site: str,
+    smallest: int = SMALLEST,
+    by_label: bool = False,
+    by: Any = None,
+    groups: Any = None,
+    digest: str | None = None,
+) -> SiteCounts:
+    """Count the right and wrong labels of a model on a site's rows, at thresholds that are the same for every site.
+
+    Counts are rounded down to multiples of `smallest`, for right and wrong labels of each cell separately. From the
+    rounded counts, nobody can tell that a set of rows (between any two thresholds, of any labels and groups) has at
+    least one and fewer than `smallest` members: whenever it must have one, it may have `smallest`.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        The same at every site.
+    X : array or DataFrame of n rows
+        Rows that the model was not trained on.
+    y : array of shape (n,)
+        Their true labels.
+    site : str
+        The name of the site.
+    smallest : int, default=5
+        The smallest count that may leave the site; 1 for exact counts.
+    by_label : bool, default=False
+        Whether to count each predicted label separately, for promises by label.
+    by : str, int, or a list of two, optional
+        Columns whose values define groups, for promises by group. Groups with fewer than `smallest` right and fewer
+        than `smallest` wrong rows are not named; they are counted together.
+    groups : array of n rows, DataFrame or mapping of names to arrays, optional
+        The columns `by`, if they are not in `X`.
+    digest : str, optional
+        The SHA-256 digest of the model file, if it was loaded from one; computed by default.
+
+    Returns
+    -------
+    SiteCounts
+    """
+    if not site:
+        raise ValueError("site is empty; give the site a name.")
+    check_number("smallest", smallest, least=1, whole=True)
+    feedback = feedback_of(model, X, y)
+    thresholds = np.unique(fixed_grid())[::-1]
+    trust, label = feedback.decisions.trust, feedback.decisions.label
+    keys = np.full(len(label), None, dtype=object) if by is None else keys_of(by, X, groups)
+    labels = [plain(one) for one in model.classes_] if by_label else [None]
+    known = list(dict.fromkeys(keys.tolist())) if by is not None else []
+    cells, unnamed = [], np.ones(len(label), dtype=bool)
+    for group in sorted(known, key=str):
+        rows = np.array([key == group for key in keys], dtype=bool)
+        counted = [
+            _counted_cell(one, group, rows, feedback.right, label, trust, thresholds, smallest) for one in labels
+        ]
+        if any(cell.right[-1] or cell.wrong[-1] for cell in counted):
+            cells += counted
+            unnamed &= ~rows
+    cells += [_counted_cell(one, None, unnamed, feedback.right, label, trust, thresholds, smallest) for one in labels]
+    own = sha256(to_bytes(model)).hexdigest() if digest is None else digest
+    return SiteCounts(site, own, smallest, () if by is None else names_in(by), thresholds, tuple(cells))
+
+
+def _counted_cell(
+    label: Any, group: Any, rows: BoolArray, right: BoolArray, labels: Any, trust: Any, thresholds: Any, smallest: int
+) -> Cell:
+    """The counts of one cell; the label None stands for all labels."""
+    chosen = rows if label is None else rows & np.asarray(labels == label)
+    accepted, n_right = sums_at(thresholds, trust[chosen], right[chosen].astype(np.int64))
+    return Cell(label, group, _rounded(n_right, smallest), _rounded(accepted - n_right, smallest))
+
+
+def _rounded(counts: IntArray, smallest: int) -> IntArray:
+    return np.asarray(counts - counts % smallest, dtype=np.int64)
+
+
+N_DRAWS = 9_999
+
+
+def accepted_at(counts: Sequence[SiteCounts], threshold: float) -> IntArray:
+    """The right and wrong rows of each site that a threshold accepts, as reported: an (S, 2) array."""
+    which = int((counts[0].thresholds > threshold).sum())
+    return np.array(
+        [[sum(int(series[which]) for series in pair) for pair in _series(site)] for site in counts], dtype=np.int64
+    )
+
+
+def difference_p_value(table: IntArray) -> float:
+    """P-value of "all sites have the same error rate", given their right and wrong rows.
+
+    Pearson's statistic, compared with tables of the same margins drawn at random, so that small counts do no harm
+    (Patefield, 1981). Draws have a fixed seed.
+
+    Examples
+    --------
+    >>> difference_p_value(np.array([[90, 10], [180, 20]]))
+    1.0
+    >>> difference_p_value(np.array([[90, 10], [120, 80]]))
+    0.0001
+    """
+    used = table[table.sum(axis=1) > 0]
+    if len(used) < 2 or not used.sum(axis=0).all():
+        return 1.0
+    expected = np.outer(used.sum(axis=1), used.sum(axis=0)) / used.sum()
+    draws = random_table(used.sum(axis=1), used.sum(axis=0)).rvs(N_DRAWS, random_state=0)
+    as_large = _statistic(draws, expected) >= _statistic(used[np.newaxis], expected)[0] - 1e-9
+    return float((1 + as_large.sum()) / (1 + N_DRAWS))
+
+
+def _statistic(tables: FloatArray, expected: FloatArray) -> FloatArray:
+    return np.asarray(((tables - expected) ** 2 / expected).sum(axis=(1, 2)))
+
+
+def _series(site: SiteCounts) -> tuple[list[IntArray], list[IntArray]]:
+    return [cell.right for cell in site.cells], [cell.wrong for cell in site.cells]

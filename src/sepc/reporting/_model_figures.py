@@ -1,0 +1,488 @@
+"""What a report shows of a model: what counts, its regions, and how classes overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+
+from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc.columns.categories import Categories
+from sepc.columns.preparation import number_columns
+from sepc.columns.table import is_table, with_columns
+from sepc.decisions.decisions import Decisions
+from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.landscape import Landscape, overlaps_in_words
+from sepc.model.sep_model import SEPModel
+from sepc.model.terms import Term
+from sepc.reporting._partitions import named_ellipsoid
+from sepc.statistics.rates import rate_interval
+from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
+from sepc.views.outcomes import is_right, most_common
+from sepc.wording import counted, interval, name_of, percent, visible
+
+# Curves that are drawn; of a model with few features, all.
+N_CURVES, FEW_FEATURES = 6, 9
+N_ELLIPSOIDS = 12
+# Terms shown for a row.
+N_TERMS = 3
+# Features named for each class, if there are more than two.
+N_NAMED = 4
+
+
+@dataclass(frozen=True)
+class FeatureCurve:
+    """What a feature adds to the log-odds; see `sepc.views.log_odds.Curve`."""
+
+    name: str
+    x: tuple[float, ...]
+    term: tuple[float, ...]
+    is_discrete: bool
+    spread: float
+    edges: tuple[float, ...]
+    n_rows: tuple[int, ...]
+    categories: tuple[str, ...] = ()
+    proved: str = ""
+
+    @classmethod
+    def of(cls, curve: Curve) -> FeatureCurve:
+        """A curve in plain numbers."""
+        arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
+        categories = tuple(map(name_of, curve.categories))
+        return cls(
+            name_of(curve.name),
+            is_discrete=curve.is_discrete,
+            spread=curve.spread,
+            categories=categories,
+            proved=curve.proved,
+            **arrays,
+        )
+
+    def value(self, k: int, digits: int = 4) -> str:
+        """The value at a vertex of the curve, or the category of a bar."""
+        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Rows on which weights and counts give different labels, compared with all others.
+
+    Attributes
+    ----------
+    n_rows, n_accepted : int
+        Rows on which they disagree, and those accepted among them.
+    n_others : int
+        Rows on which they agree.
+    weights_right, counts_right, others_right : int or None
+        Where they disagree, how often the weights are right, and how often the counts; where they agree, how often
+        both are right. None without true labels.
+    """
+
+    n_rows: int
+    n_accepted: int
+    n_others: int
+    weights_right: int | None = None
+    counts_right: int | None = None
+    others_right: int | None = None
+
+    def summary(self) -> str:
+        """The disagreement in one or two sentences."""
+        n_all = self.n_rows + self.n_others
+        if self.n_rows == 0:
+            return f"On all {n_all:,} rows, the training rows in the same region give the same label as the weights."
+        accepted = f"{self.n_accepted:,} of these are" if self.n_accepted else "none of these is"
+        text = (
+            f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}), the training rows in the same "
+            f"region give a different label from the weights; {accepted} accepted."
+        )
+        if self.weights_right is None or self.counts_right is None or self.others_right is None:
+            return text
+        text += f" There, the weights are right on {self.weights_right:,} and the counts on {self.counts_right:,}"
+        neither = self.n_rows - self.weights_right - self.counts_right
+        text += f", neither on {neither:,}" if neither else ""
+        if self.n_others == 0:
+            return f"{text}."
+        return f"{text}; where both agree, {percent(self.others_right / self.n_others)} of the labels are right."
+
+
+@dataclass(frozen=True)
+class WhatCounts:
+    """The most important features and ellipsoids.
+
+    Attributes
+    ----------
+    label : str
+        The class whose log-odds are shown: the second of two, or the one most often predicted for rows not accepted.
+    against : str or None
+        The other of two classes; None is the average of all others.
+    positions : pair of int
+        Positions of `label` and `against` among the classes; -1 for the average of all others.
+    classes : tuple of str
+    curves : tuple of FeatureCurve
+        The features whose terms vary most over the held-out rows, and all others that are monotone; of a model with few
+        features, all.
+    n_features : int
+    ellipsoids : tuple of EllipsoidWeight
+        Those with the largest mean absolute terms.
+    ellipsoid_names : tuple of str
+    n_ellipsoids : int
+    by_class : tuple of (class, (feature, spread), ...)
+        If there are more than two classes, the most important features of each against the average of the others.
+    disagreement : Disagreement or None
+        None if labels do not come from the weights.
+    """
+
+    label: str
+    against: str | None
+    positions: tuple[int, int]
+    classes: tuple[str, ...]
+    curves: tuple[FeatureCurve, ...]
+    n_features: int
+    ellipsoids: tuple[EllipsoidWeight, ...]
+    ellipsoid_names: tuple[str, ...]
+    n_ellipsoids: int
+    by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+    disagreement: Disagreement | None
+
+
+def what_counts(
+    decisions: SEPDecisions,
+    accepted: BoolArray,
+    y: NDArray[Any] | None,
+    categories: Mapping[int, Categories],
+    gives_labels: bool = True,
+) -> WhatCounts | None:
+    """The most important features and ellipsoids of the model behind decisions; None if it has no weights.
+
+    `gives_labels` says whether the labels are those of this model.
+    """
+    model = decisions.model
+    if model.weights is None or len(model.classes) < 2:
+        return None
+    contrast = contrast_of(model, _class_to_show(decisions, accepted))
+    ellipsoids = ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS)
+    other = contrast.against
+    return WhatCounts(
+        label=name_of(model.classes[contrast.label]),
+        against=None if other is None else name_of(model.classes[other]),
+        positions=(contrast.label, -1 if other is None else other),
+        classes=tuple(map(name_of, model.classes)),
+        curves=tuple(map(FeatureCurve.of, _curves(model, contrast, decisions.rows, categories))),
+        n_features=len(model.feature_names),
+        ellipsoids=ellipsoids,
+        ellipsoid_names=tuple(named_ellipsoid(model, ellipsoid.number) for ellipsoid in ellipsoids),
+        n_ellipsoids=model.n_ellipsoids,
+        by_class=_by_class(model, decisions.rows),
+        disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
+    )
+
+
+def _curves(
+    model: SEPModel, contrast: Contrast, rows: FloatArray, categories: Mapping[int, Categories]
+) -> tuple[Curve, ...]:
+    """The curves that vary most, then those of other monotone features; of a model with few features, all."""
+    n = len(model.feature_names)
+    most = curves_of(model, contrast, rows, most=n if n <= FEW_FEATURES else N_CURVES, categories=categories)
+    signed = [] if model.alone is None else model.alone.features[model.alone.directions != 0].tolist()
+    others = [j for j in signed if j not in {curve.feature for curve in most}]
+    return (*most, *curves_of(model, contrast, rows, others))
+
+
+def largest_terms(terms: Term) -> tuple[tuple[str, float], ...]:
+    """The largest terms of a decision."""
+    return tuple((name_of(name), float(value)) for name, value in terms.largest(N_TERMS)[:N_TERMS])
+
+
+def _class_to_show(decisions: SEPDecisions, accepted: BoolArray) -> Any:
+    """The class whose log-odds are shown; None for the default of two classes."""
+    if len(decisions.model.classes) == 2:
+        return None
+    waiting = decisions.label[~accepted]
+    return most_common(waiting if len(waiting) else decisions.label)
+
+
+def _by_class(model: SEPModel, rows: FloatArray) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+    n_classes = len(model.classes)
+    if n_classes == 2:
+        return ()
+    contrasts = np.column_stack([contrast_of(model, label).coefficients for label in model.classes.tolist()])
+    spreads = spreads_of(model, contrasts, rows)
+    features = []
+    for k, label in enumerate(model.classes):
+        most = np.argsort(-spreads[:, k], kind="stable")[:N_NAMED]
+        features.append((name_of(label), tuple((name_of(model.feature_names[j]), float(spreads[j, k])) for j in most)))
+    return tuple(features)
+
+
+def _disagreement(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:
+    differ = np.asarray(decisions.label != decisions.counts_label)
+    n, n_accepted = int(differ.sum()), int((differ & accepted).sum())
+    if y is None:
+        return Disagreement(n, n_accepted, len(differ) - n)
+    by_weights, by_counts = is_right(decisions.label, y), is_right(decisions.counts_label, y)
+    return Disagreement(
+        n,
+        n_accepted,
+        len(differ) - n,
+        weights_right=int((by_weights & differ).sum()),
+        counts_right=int((by_counts & differ).sum()),
+        others_right=int((by_weights & ~differ).sum()),
+    )
+
+
+N_REGIONS = 100
+# At most this many places outside are listed.
+N_OUTSIDE = 20
+# At most this many labels of a region are named.
+NAMED_LABELS = 4
+
+
+@dataclass(frozen=True)
+class RegionRow:
+    """One region, or one place outside all of them, and the held-out rows there; every figure is of these rows.
+
+    Attributes
+    ----------
+    region : int
+        Its position in `regions_`; -1 is all combinations unseen in training together.
+    name : str
+        In words that hold for all the rows, or for the share that it states.
+    ellipsoids : tuple of int
+        The ellipsoids of the region; for a place outside, the nearest one, if that is an ellipsoid.
+    labels : str
+        How many rows get each label.
+    n_rows, n_accepted : int
+    n_right : int or None
+        Those with the right label.
+    low, high : float or None
+        95 % confidence interval of the share with the right label.
+    trust : float
+        Their mean trust.
+    """
+
+    region: int
+    name: str
+    ellipsoids: tuple[int, ...]
+    labels: str
+    n_rows: int
+    n_accepted: int
+    n_right: int | None
+    low: float | None
+    high: float | None
+    trust: float
+
+    @property
+    def right(self) -> tuple[str, str] | None:
+        """The share with the right label and its interval, in words; None without true labels."""
+        if self.n_right is None or self.low is None or self.high is None:
+            return None
+        return percent(self.n_right / self.n_rows), interval(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class RegionTable:
+    """The regions of a model that held-out rows lie in, and the places outside them where the others lie.
+
+    Attributes
+    ----------
+    n_regions : int
+        How many regions the model has: combinations of ellipsoids in which training rows lie.
+    rows : tuple of RegionRow
+        Those with the most held-out rows, of `n_used` that have any.
+    n_used : int
+    outside : tuple of RegionRow
+        The places outside the regions that have the most held-out rows, of `n_outside` that have any.
+    n_outside : int
+    n_rows, n_rows_outside : int
+        All held-out rows, and those outside the regions.
+    """
+
+    n_regions: int
+    rows: tuple[RegionRow, ...]
+    n_used: int
+    outside: tuple[RegionRow, ...]
+    n_outside: int
+    n_rows: int
+    n_rows_outside: int
+
+    @property
+    def n_rows_inside(self) -> int:
+        """Held-out rows in the regions."""
+        return self.n_rows - self.n_rows_outside
+
+    def summary(self) -> str:
+        """How many regions there are, and how many held-out rows lie in them and outside."""
+        model, rows = f"The model has {counted(self.n_regions, 'region')}", counted(self.n_rows, "held-out row")
+        if not self.n_rows_inside:
+            return f"{model}. None of {rows} lies in one of them, so nothing is known of them here."
+        if self.n_used < self.n_regions:
+            have, are = ("has", "this one is") if self.n_used == 1 else ("have", "these are")
+            model += f"; {self.n_used:,} {have} held-out rows, and only {are} listed"
+        others = "; the others lie outside" if self.n_rows_outside else ""
+        return f"{model}. Held-out rows in regions: {self.n_rows_inside:,} of {self.n_rows:,}{others}."
+
+
+def region_table(
+    partition: SEPDecisions,
+    decisions: Decisions,
+    accepted: BoolArray,
+    right: BoolArray | None,
+    names: Mapping[int, str],
+) -> RegionTable:
+    """The regions of the partition behind some decisions, up to `N_REGIONS`, and what lies outside them."""
+    table = partition.model.table
+    order = np.argsort(partition.region, kind="stable")
+    regions, starts, n_rows = np.unique(partition.region[order], return_index=True, return_counts=True)
+    is_inside = (regions >= 0) & (regions < len(table.counts))
+    is_inside[is_inside] = table.memberships[regions[is_inside]].any(axis=1)
+    rows_of = dict(zip(regions.tolist(), np.split(order, starts[1:]), strict=True))
+
+    def described(some: BoolArray, most: int) -> tuple[RegionRow, ...]:
+        largest = regions[some][np.argsort(-n_rows[some], kind="stable")][:most].tolist()
+        return tuple(_describe(partition.model, r, names[r], rows_of[r], decisions, accepted, right) for r in largest)
+
+    return RegionTable(
+        n_regions=table.n_regions,
+        rows=described(is_inside, N_REGIONS),
+        n_used=int(is_inside.sum()),
+        outside=described(~is_inside, N_OUTSIDE),
+        n_outside=int((~is_inside).sum()),
+        n_rows=len(decisions),
+        n_rows_outside=int(n_rows[~is_inside].sum()),
+    )
+
+
+def _describe(
+    model: SEPModel,
+    region: int,
+    name: str,
+    rows: IntArray,
+    decisions: Decisions,
+    accepted: BoolArray,
+    right: BoolArray | None,
+) -> RegionRow:
+    place = region - len(model.table.counts)
+    inside = np.flatnonzero(model.table.memberships[region]) if 0 <= region < len(model.table.counts) else ()
+    n_right = None if right is None else int(right[rows].sum())
+    low, high = (None, None) if n_right is None else map(float, rate_interval(n_right, len(rows)))
+    return RegionRow(
+        region=region,
+        name=name,
+        ellipsoids=(place,) if 0 <= place < model.n_ellipsoids else tuple(map(int, inside)),
+        labels=_labels(np.asarray(decisions.label)[rows]),
+        n_rows=len(rows),
+        n_accepted=int(accepted[rows].sum()),
+        n_right=n_right,
+        low=low,
+        high=high,
+        trust=float(decisions.trust[rows].mean()),
+    )
+
+
+def _labels(labels: NDArray[Any]) -> str:
+    """How often each label occurs, the most frequent first, as in "benign: 311, malignant: 2"."""
+    values, counts = np.unique(labels, return_counts=True)
+    order = np.argsort(-counts, kind="stable").tolist()
+    texts = [f"{name_of(values[k])}: {counts[k]:,}" for k in order[:NAMED_LABELS]]
+    rest = order[NAMED_LABELS:]
+    return ", ".join([*texts, *([f"{len(rest)} others: {int(counts[rest].sum()):,}"] if rest else [])])
+
+
+# Pairs of classes listed, those with the most rows in both ellipsoids.
+N_PAIRS = 15
+HOW = "An ellipsoid is drawn around the training rows of each class, in columns of numbers, without rows with gaps."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two classes, and how many rows of each lie in the ellipsoids of both: as a count, and as a share."""
+
+    first: str
+    second: str
+    disjoint: bool
+    n_first: int
+    n_second: int
+    share_first: float
+    share_second: float
+    ratio_first: float | None
+    ratio_second: float | None
+
+
+@dataclass(frozen=True)
+class ClassOverlaps:
+    """The classes of the training rows and how they overlap.
+
+    Attributes
+    ----------
+    words : str
+        How they overlap, in a few sentences.
+    names : tuple of str
+        The classes.
+    pairs : tuple of Pair
+        Those that overlap most, of `n_pairs`.
+    inside : tuple of tuples of float
+        Entry ``inside[i][j]`` is the share of the rows of class i that lie in the ellipsoids of both i and j.
+    """
+
+    words: str
+    names: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    n_pairs: int
+    inside: tuple[tuple[float, ...], ...]
+
+    @property
+    def most_inside(self) -> float:
+        """The largest share of one class in the ellipsoid of another."""
+        pairs = (share for i, row in enumerate(self.inside) for j, share in enumerate(row) if i != j)
+        return max(pairs, default=0.0)
+
+
+def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None, str]:
+    """The overlaps of the classes and an empty text, or None and the reason why there are none."""
+    if X is None or y is None:
+        return None, "The landscape needs the training rows; give X_train and y_train."
+    try:
+        numbers, names = number_columns(X)
+        if not names:
+            return None, "There is no landscape of these training rows: they have no numeric column."
+        complete = np.flatnonzero(~np.isnan(numbers).any(axis=1))
+        table = with_columns(X, names) if is_table(X) else numbers
+        landscape = Landscape(_safe_indexing(table, complete), _safe_indexing(y, complete))
+    except ValueError as error:
+        return None, f"There is no landscape of these training rows: {error}"
+    return _from_figures(landscape.figures), ""
+
+
+def _from_figures(figures: LandscapeFigures) -> ClassOverlaps:
+    names = tuple(map(name_of, figures.classes))
+    overlaps = sorted(figures.overlaps, key=lambda overlap: -(overlap.n_first + overlap.n_second))
+    inside = [[1.0] * len(names) for _ in names]
+    for overlap in overlaps:
+        inside[overlap.first][overlap.second] = overlap.n_first / max(figures.n_rows[overlap.first], 1)
+        inside[overlap.second][overlap.first] = overlap.n_second / max(figures.n_rows[overlap.second], 1)
+    pairs = tuple(
+        Pair(
+            names[overlap.first],
+            names[overlap.second],
+            bool(overlap.disjoint),
+            int(overlap.n_first),
+            int(overlap.n_second),
+            inside[overlap.first][overlap.second],
+            inside[overlap.second][overlap.first],
+            overlap.ratio_first,
+            overlap.ratio_second,
+        )
+        for overlap in overlaps[:N_PAIRS]
+    )
+    return ClassOverlaps(
+        words=visible(f"{HOW} {overlaps_in_words(figures)}"),
+        names=names,
+        pairs=pairs,
+        n_pairs=len(overlaps),
+        inside=tuple(map(tuple, inside)),
+    )
