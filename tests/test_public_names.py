@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^   ~(sepc[\w.]+)$", PAGE, re.MULTILINE)
 SUBPACKAGES = [
-    f"sepc.{name}" for name in ("lifecycle", "sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
+    f"sepc.{name}" for name in ("lifecycle", "lifecycle.sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
 ]
-PUBLIC = "sepc|sepc.(geometry|results|lifecycle|sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
+PUBLIC = "sepc|sepc.(geometry|results|lifecycle|lifecycle.sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
 DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.py")),

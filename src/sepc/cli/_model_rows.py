@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._memory import add_memory_argument
-from sepc.cli._messages import InputError, complain, names_in
+from sepc.cli._messages import InputError, complain
 from sepc.cli._model_file import add_model_arguments
 from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import STANDARD_INPUT, add_table_arguments, source_from
+from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, ColumnType, Features, Table, check_names, data_frame
 from sepc.wording import counted
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sepc.columns.preparation import Preparation
-    from sepc.lifecycle.compare import RowBatch
 
 
 @dataclass(frozen=True)
@@ -340,64 +338,3 @@ def _joined(parts: list[_Part]) -> _Part:
 
 def _model_rows(scorer: Scorer, part: _Part) -> ModelRows:
     return ModelRows(scorer.named_table(part.arrays), part.labels, part.kept, scorer.estimator.classes_.dtype.kind)
-
-
-MOST_GROUPS = 2
-
-
-def add_paired_arguments(parser: argparse.ArgumentParser, *, target_is_required: bool) -> None:
-    """Add the arguments of commands that read a table for two models."""
-    parser.add_argument("old", metavar="OLD", help="the model file in use")
-    parser.add_argument("new", metavar="NEW", help="the model file that may replace it")
-    add_table_arguments(parser)
-    parser.add_argument(
-        "--features",
-        type=names_in,
-        metavar="A,B,C",
-        help="the columns to use as features, if the models have no feature names",
-    )
-    told = "the column of true labels" if target_is_required else "a column of true labels, as far as they are known"
-    parser.add_argument("--target", required=target_is_required, metavar="COLUMN", help=told)
-    parser.add_argument(
-        "--group", type=names_in, default=[], metavar="A,B", help="one or two columns whose values are groups"
-    )
-
-
-def paired_batches(options: argparse.Namespace, old: Any, new: Any) -> Iterator[RowBatch]:
-    """The rows of the table that the options name, as both models take them; the table is read once for each."""
-    import numpy as np
-
-    from sepc.estimators.selective.groups import keys_of
-    from sepc.lifecycle.compare import RowBatch
-
-    if options.data == STANDARD_INPUT:
-        raise InputError("The table is read once for each model, so it cannot be standard input; give a file.")
-    by = tuple(options.group)
-    if len(by) > MOST_GROUPS:
-        raise InputError(f"--group names {len(by)} columns; give one or two.")
-    with (
-        closing(rows_in_batches(options, old, options.target, RowDigest(), by)) as first,
-        closing(rows_in_batches(options, new, options.target, RowDigest())) as second,
-    ):
-        for X, X_new, labels, kept in _aligned(first, second, by):
-            cells = {name: np.array(kept[name], dtype=object) for name in by}
-            groups = keys_of(by, np.empty((len(X), 0)), cells) if by else None
-            yield RowBatch(X, labels, groups, by, X_new)
-
-
-def _aligned(
-    first: Iterator[ModelRows], second: Iterator[ModelRows], by: Sequence[str]
-) -> Iterator[tuple[Any, Any, Any, dict[str, list[Any]]]]:
-    """The same rows from both, although their batches may end at different rows."""
-    other: ModelRows | None = None
-    used = 0
-    for rows in first:
-        done = 0
-        while done < len(rows):
-            if other is None or used == len(other):
-                other, used = next(second), 0
-            n = min(len(rows) - done, len(other) - used)
-            here, there = slice(done, done + n), slice(used, used + n)
-            labels = None if rows.labels is None else rows.labels[here]
-            yield rows.take(here), other.take(there), labels, {name: rows.kept[name][here] for name in by}
-            done, used = done + n, used + n

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli._memory import ProgressBar, add_memory_argument
 from sepc.cli._messages import WRONG_INPUT, InputError, say
 from sepc.cli._model_file import load_model
-from sepc.cli._model_rows import ModelRows, add_paired_arguments, rows_in_memory
+from sepc.cli._model_rows import ModelRows, rows_in_memory
 from sepc.cli._state_files import locked
 from sepc.cli._written_files import check_result_file, write_result
+from sepc.cli.diff import add_paired_arguments
 from sepc.cli.source import check_readable
 
 if TYPE_CHECKING:
