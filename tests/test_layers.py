@@ -60,17 +60,6 @@ ENGINES = {
 }
 # Commands for models in production; the rest of the library knows nothing of what comes after a model is fitted.
 PRODUCTION = {"audit", "certify", "check_plan", "counts", "diff", "forget", "monitor", "repair", "review"}
-    "audit",
-    "certify",
-    "check_plan",
-    "counts",
-    "diff",
-    "forget",
-    "monitor",
-    "repair",
-    "review",
-    "verify_receipt",
-]
 OF_THE_LIFECYCLE = {("cli", name) for name in PRODUCTION | {"verify_receipt"}}
 OPTIONAL = [
     "matplotlib",

@@ -50,22 +50,6 @@ MUTED = "opacity:0.7"
 class Card:
     """A short summary of a result: at most 15 lines when printed, a small table in a notebook.
 
-    Names and values may come from a user's data: they are shown on one line, shortened if long, and escaped in HTML.
-    Columns of numbers are right-aligned, all others left-aligned.
-
-    Parameters
-    ----------
-    title : str
-        What the result is, and its size.
-    facts : tuple of (name, value)
-        Printed one to a line.
-    head : tuple of str, optional
-        The names of the columns below the facts.
-    rows : tuple of tuple of str, optional
-        The table itself. Rows that do not fit are left out and counted.
-    note : str, optional
-        The last line, for instance where to find more.
-
     Examples
     --------
     >>> rows = (("3", "benign", "0.51"), ("17", "malignant", "0.62"))

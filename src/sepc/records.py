@@ -36,22 +36,7 @@ class HasFlaw(Protocol):
 
 @dataclass(frozen=True)
 class Array:
-    """An array of doubles, integers or booleans.
-
-    Attributes
-    ----------
-    type : type
-    shape : tuple of str
-        A size for each axis: a letter, a number, or letters with a plus between them.
-    low, high : number
-        Limits of the entries, inclusive.
-    below : str
-        The letter of a size that bounds all entries from above, exclusive; "" for none.
-    is_count : bool
-        Whether entries are numbers of rows; their sum is then limited too.
-    may_lack : bool
-        Whether files of earlier versions may lack it; the array is then empty.
-    """
+    """An array of doubles, integers or booleans."""
 
     type: type[Any]
     shape: tuple[str, ...]
@@ -119,18 +104,7 @@ class Simple:
 
 @dataclass(frozen=True)
 class Part:
-    """Another record.
-
-    Attributes
-    ----------
-    kind : type
-    is_inline : bool
-        Whether its fields are stored among those of the record it belongs to.
-    has_node : bool
-        Whether it has a JSON node of its own; a record that holds only arrays needs none.
-    may_lack : bool
-        Whether a file has nothing for it if it is None, instead of null.
-    """
+    """Another record."""
 
     kind: type[Any]
     is_inline: bool = False

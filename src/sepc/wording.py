@@ -30,8 +30,6 @@ def plain(value: Any) -> Any:
 def json_value(value: Any) -> Any:
     """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON lacks, become None.
 
-    A value's own `to_dict` is used if it has one. Values of other types are returned unchanged.
-
     Examples
     --------
     >>> import numpy as np
@@ -103,13 +101,6 @@ SPACES = re.compile(r"[ \t\r\n\f\v\x85\u2028\u2029]+")
 
 def percent(share: float, digits: int = 1) -> str:
     """Format a share as in "87.5 %"; only exactly 1 is "100 %", and only exactly 0 is "0 %".
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1; larger values are allowed.
-    digits : int
-        The most digits after the point; trailing zeros are dropped.
 
     Examples
     --------
@@ -230,8 +221,6 @@ def check_number(
 ) -> None:
     """Raise, in the same words everywhere, unless a parameter is a finite number within limits.
 
-    `above` and `below` leave out the limit itself; `instead` says what else the parameter may be.
-
     Examples
     --------
     >>> check_number("max_risk", "0.02", above=0, below=1)
@@ -278,8 +267,6 @@ def visible(text: str) -> str:
 
 def printable(text: str) -> str:
     r"""The text, with control and invisible characters replaced by codes such as ``\x1b``; line breaks stay.
-
-    For everything written to a terminal, where names from a file could otherwise move the cursor or hide what follows.
 
     Examples
     --------

@@ -44,17 +44,7 @@ TRUTH = "^(?i:true|false|0|1|)$"
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """A CSV table.
-
-    Attributes
-    ----------
-    head : bytes
-        The first rows.
-    rest : file
-        The rows after them.
-    types : dict of str to pyarrow type
-        Types of the columns, inferred from the first rows.
-    """
+    """A CSV table."""
 
     source: Source
     names: tuple[str, ...]

@@ -28,17 +28,7 @@ NOT_GIVEN: dict[str, Any] = {"by": [], "max_risk": None, "merge_labels": False, 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """The rows of a fit.
-
-    Attributes
-    ----------
-    X, y : DataFrame and array, or path and name of the label column
-        A large Parquet file is read block by block, as by `sepc fit`.
-    numbers : array of int
-        The number of each row in the file, counted from 1; rows without a label are not used in a fit.
-    rows_to_erase : set of int
-        Numbers of the rows to erase.
-    """
+    """The rows of a fit."""
 
     X: Any
     y: Any

@@ -97,11 +97,7 @@ class MemoryLimit:
         return cls(int(max_memory * GIGABYTE), "are allowed by --max-memory")
 
     def refuse(self, table: str, n_rows: int, n_features: int, share: float | None = None) -> None:
-        """Raise if a fit on these rows would take more.
-
-        If they are only a `share` of the table, the estimate for the whole table may reach twice the
-        limit, because later rows may have more bytes, so that there are fewer of them.
-        """
+        """Raise if a fit on these rows would take more."""
         if self.n_bytes is None:
             return
         likely = int(n_rows / share) if share else n_rows
@@ -130,15 +126,7 @@ WITHOUT_ROWS = "{desc}{postfix} [{elapsed}]"
 
 
 class ProgressBar:
-    """Redraws a line on standard error from its own thread, so that the clock keeps running while work is silent.
-
-    Parameters
-    ----------
-    what : str
-        Name of the work, such as "fitting".
-    quiet : bool
-        Show nothing, as if standard error were not a terminal.
-    """
+    """Redraws a line on standard error from its own thread, so that the clock keeps running while work is silent."""
 
     def __init__(self, what: str, *, quiet: bool = False) -> None:
         self.what = visible(what)

@@ -24,17 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelColumns:
-    """What a model takes from a table.
-
-    Attributes
-    ----------
-    readings : dict of name to ColumnType
-        What each column that does not hold numbers is read as.
-    categories : dict of name to set
-        The categories seen in training, for every categorical column.
-    left_out : set of names
-        Columns that no part of the model uses.
-    """
+    """What a model takes from a table."""
 
     readings: dict[str, ColumnType] = field(default_factory=dict)
     categories: dict[str, set[Any]] = field(default_factory=dict)
@@ -111,17 +101,7 @@ def preparations_in(model: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A fitted estimator, and the columns of a table that it takes.
-
-    Attributes
-    ----------
-    estimator : estimator
-    names : tuple of str
-        Columns of the table, in the model's order.
-    columns : ModelColumns
-    features : Features
-        The columns that the model uses.
-    """
+    """A fitted estimator, and the columns of a table that it takes."""
 
     estimator: Any
     names: tuple[str, ...]
@@ -152,10 +132,7 @@ class Scorer:
 
 
 def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
-    """Match the model's features with the columns of a table: by name, or in order if the model has no feature names.
-
-    If given, `features` names them instead; without any names, all columns are taken except those in `but`.
-    """
+    """Match the model's features with the columns of a table: by name, or in order if the model has no names."""
     names = getattr(estimator, "feature_names_in_", None)
     if features or names is None:
         names = features or [name for name in table.names if name not in but]
@@ -183,19 +160,7 @@ LETTERS = 32
 
 @dataclass(frozen=True, eq=False)
 class ModelRows:
-    """Rows, and what is known of them.
-
-    Attributes
-    ----------
-    X : DataFrame or array
-        As the model takes them; a DataFrame if it has feature names.
-    labels : array of objects, or None
-        True labels, None where the cell is empty; None if no column of labels was named.
-    kept : dict of name to list
-        Columns to copy to the output.
-    kind : str
-        The NumPy kind of the model's labels, to which those of the rows are converted.
-    """
+    """Rows, and what is known of them."""
 
     X: Any
     labels: NDArray[Any] | None

@@ -27,17 +27,7 @@ ENTRY = "command"
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the command: the rows that it read, and the alarms or the review that they led to.
-
-    Attributes
-    ----------
-    digest : str
-        The digest of the rows.
-    kind : str
-        What was read: "rows" or "labels".
-    first, last : int
-        The number of alarms before and after the run; for a review, its number twice.
-    """
+    """A run of the command: the rows that it read, and the alarms or the review that they led to."""
 
     digest: str
     kind: str
@@ -121,13 +111,7 @@ EVERY, TOLD, PATIENCE = 0.05, 2.0, 600.0
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Context manager: other runs that use this state file wait until it exits.
-
-    Raises
-    ------
-    TimeoutError
-        If another run holds the lock for ten minutes.
-    """
+    """Context manager: other runs that use this state file wait until it exits."""
     lock = _lock_of(path)
     handle = _acquired(path, lock)
     try:

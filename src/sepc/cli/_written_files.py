@@ -44,11 +44,7 @@ def output_format(path: str) -> str:
 
 
 class DecisionWriter:
-    """Writes batches of columns; the first batch fixes the schema.
-
-    In CSV, text that a spreadsheet would run as a formula is written so that the spreadsheet shows the text instead,
-    unless `raw_cells` is true. On a terminal, control characters are replaced.
-    """
+    """Writes batches of columns; the first batch fixes the schema."""
 
     def __init__(self, path: str, form: str, *, raw_cells: bool = False) -> None:
         self.path, self.form = path, form

@@ -116,10 +116,7 @@ def parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; without `argv`, read the command line and exit the process.
-
-    A command for which exit code 1 has its own meaning returns 2 for all errors: its attribute `OTHER` says so.
-    """
+    """Run the command and return its exit code; without `argv`, read the command line and exit the process."""
     code = _main(argv)
     if argv is None:
         # A reading thread may be blocked on a silent pipe, and Python would wait for it at exit; or it may be in the

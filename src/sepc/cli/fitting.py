@@ -204,10 +204,7 @@ def _last_rows(rows: LabelledRows, size: float) -> tuple[Any, Any]:
 
 
 def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
-    """Fit, showing progress on the terminal; warnings name columns left out, and text read as numbers or dates.
-
-    `NoPromiseWarning` is not shown, because the summary of the command says the same.
-    """
+    """Fit, showing progress on the terminal; warnings name columns left out, and text read as numbers or dates."""
     from sepc.errors import LeftOutWarning, NoPromiseWarning
     from sepc.estimators.sep.estimator import listen_to_rounds
 

@@ -33,17 +33,7 @@ ADVICE = "Use such rows with --missing use, or leave them out with --missing dro
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Features and labels of a table.
-
-    Attributes
-    ----------
-    X : DataFrame
-    y : array
-    n_dropped : int
-        Rows left out because a cell was empty.
-    beside : dict of name to array
-        Columns for display: row ids, and those by which results are broken down.
-    """
+    """Features and labels of a table."""
 
     X: Any
     y: Any
@@ -58,18 +48,7 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Evenly spaced rows of a table, in their order.
-
-    Attributes
-    ----------
-    rows : LabelledRows
-    numbers : array of int
-        The number of each of these rows in the table, counted from 1.
-    n_rows : int
-        How many rows the table has.
-    is_estimate : bool
-        Whether `n_rows` is an estimate, if the file was not read to its end; `numbers` then count rows of the sample.
-    """
+    """Evenly spaced rows of a table, in their order."""
 
     rows: LabelledRows
     numbers: Any
@@ -283,11 +262,7 @@ EMPTY = (b"\n", b"\r\n", b"\r")
 
 
 def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
-    """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read.
-
-    That is so for a short file, and if a sampled line has an odd number of quotes or cannot be read: to be sampled,
-    every line must be one row.
-    """
+    """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read."""
     lines = _lines(table, most) if isinstance(table, CsvTable) else None
     if not isinstance(table, CsvTable) or lines is None:
         return None

@@ -44,20 +44,7 @@ def open_table(source: Source) -> Iterator[Table]:
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """Reads the rows of a table in batches, and turns cells into features and labels.
-
-    Attributes
-    ----------
-    table : Table
-    features : Features
-        Columns that the table is known to have.
-    target : str or None
-        The column of labels.
-    classes : array or None
-        A model's labels, to which those of the table are matched; None to read them as written.
-    copied : sequence of str
-        Columns to copy to the output.
-    """
+    """Reads the rows of a table in batches, and turns cells into features and labels."""
 
     table: Table
     features: Features
@@ -81,11 +68,7 @@ class RowReader:
     def batches(
         self, options: argparse.Namespace, doing: str = "reading", *, ahead: bool = False, in_memory: bool = False
     ) -> Iterator[Iterator[Batch]]:
-        """Context manager: the batches of all rows, with a progress bar.
-
-        With `ahead`, the next batch is read while one is in use. With `in_memory`, a table that would take
-        more memory than allowed is refused.
-        """
+        """Context manager: the batches of all rows, with a progress bar."""
         limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
         limit.refuse(self.source.name, self.table.n_rows or 1, len(self.features.readings))
         with (
@@ -134,10 +117,7 @@ def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
 
 
 def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:
-    """Labels of a table: the model's own where they mean the same, else unchanged.
-
-    A label may be text in the file and a number in the model, and `guarded` may have put an apostrophe before it.
-    """
+    """Labels of a table: the model's own where they mean the same, else unchanged."""
     texts = {label for label in own if isinstance(label, str)}
     quoted = {f"'{text}": text for text in texts}
     labels = matched(objects([quoted.get(cell, cell) for cell in cells]), own)
@@ -149,10 +129,7 @@ def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]
 
 
 def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """The same items; a thread fetches the next one in advance.
-
-    Nothing waits for that thread: it may be blocked on a silent pipe, and an interrupt must still end the program.
-    """
+    """The same items; a thread fetches the next one in advance."""
     ready: Queue[Any] = Queue(1)
     is_over = Event()
     Thread(target=_fill, args=(items, ready, is_over), daemon=True).start()

@@ -198,22 +198,7 @@ BUFFER_BYTES = 2**16
 
 @dataclass(frozen=True)
 class Source:
-    """A table to read.
-
-    Attributes
-    ----------
-    path : str
-        "-" is standard input.
-    format : {"csv", "parquet", "excel"}
-    separator, encoding, decimal : str or None
-        How CSV is written; None to detect it from the file.
-    sheet : str or None
-        The sheet of an Excel file; None for the first.
-    na : tuple of str
-        Texts that mean a missing value, besides the usual ones.
-    dates : mapping of name to format
-        Columns of text that hold dates; the format is empty if it is to be detected.
-    """
+    """A table to read."""
 
     path: str
     format: str

@@ -55,17 +55,7 @@ def reading_of(kind: Any) -> ColumnType:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    first_row : int
-        Number of the first row, counted from 1.
-    columns : dict of str to pyarrow array
-    n_rows : int
-    share : float or None
-        Share of the table that has been read after this batch, if known.
-    """
+    """Some rows of a table."""
 
     first_row: int
     columns: dict[str, Any]
@@ -178,19 +168,7 @@ def is_gap(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def dates_of(source: Source, name: str, texts: Any, given: str, first_row: int) -> NDArray[np.datetime64]:
-    """Dates from texts, with NaT for those that mean a missing value; raises unless all can be read in one way.
-
-    Parameters
-    ----------
-    source : Source
-    name : str
-        The column.
-    texts : pyarrow array of strings
-    given : str
-        Their format; if empty, it is recognised.
-    first_row : int
-        Number of the first row, for messages.
-    """
+    """Dates from texts, with NaT for those that mean a missing value; raises unless all can be read in one way."""
     import numpy as np
 
     from sepc.columns.recognition import Doubt, What, is_gap_text, sole_notation
@@ -241,17 +219,7 @@ def _parsed(cells: NDArray[Any], form: str) -> NDArray[np.datetime64]:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features of a table and how they are read.
-
-    Attributes
-    ----------
-    readings : dict of name to ColumnType
-        What each column is read as, in the order of the features.
-    by : tuple of str
-        Columns whose combinations of values have models of their own.
-    categories : dict of name to set
-        The categories that a model knows; a cell with the same meaning as one of them is read as that one.
-    """
+    """The features of a table and how they are read."""
 
     readings: dict[str, ColumnType]
     by: tuple[str, ...] = ()
@@ -270,17 +238,7 @@ class Features:
 
 
 def array_of(source: Source, name: str, column: Any, reading: ColumnType, first_row: int) -> NDArray[Any]:
-    """A column as an array of floats, dates or text, with NaN, NaT or None for missing values.
-
-    Parameters
-    ----------
-    source : Source
-    name : str
-    column : pyarrow array
-    reading : ColumnType
-    first_row : int
-        The number of its first row, for messages.
-    """
+    """A column as an array of floats, dates or text, with NaN, NaT or None for missing values."""
     if reading in (ColumnType.FOUND, ColumnType.WRITTEN):
         reading = ColumnType.DATE if name in source.dates else reading_of(column.type)
     if reading is ColumnType.NUMBER:
@@ -324,9 +282,6 @@ def _categories(column: Any) -> NDArray[Any]:
 
 def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
     """The category of each cell: an identical one, or the only one that is the same number or truth value.
-
-    A column of codes may be text in one file and numbers in another: "0171" is then 171, and 3 may be 3.0. A text that
-    means a missing value is one if it is no category, but a missing value is. Any other cell stays as it is.
 
     Examples
     --------

@@ -31,17 +31,7 @@ MOST_ENCODING = 1e3
 
 @record
 class Categories:
-    """The categories of a column.
-
-    Attributes
-    ----------
-    name : str
-        The name of the column.
-    values : tuple
-        The categories seen in training, sorted; None stands for a missing value, if there were any.
-    encodings : (m, k) array
-        The numbers that encode each of them; 0 is the overall mix of labels.
-    """
+    """The categories of a column."""
 
     name: str = text()
     values: tuple[Any, ...] = lists("m")
@@ -79,8 +69,6 @@ class Categories:
 def category(value: Any) -> Any:
     """A value as a category: a plain value, None if missing, whole numbers as int if files can hold them.
 
-    Dates and durations become text, since files hold neither.
-
     Examples
     --------
     >>> category(np.float64(3.0)), category(np.datetime64("2024-03-01")), category(np.timedelta64(90, "m"))
@@ -96,21 +84,7 @@ def category(value: Any) -> Any:
 def fit_categories(
     name: str, given: NDArray[Any], labels: IntArray, unit: float, folds: IntArray
 ) -> tuple[Categories, FloatArray]:
-    """The categories of a column, and the cross-fitted encoding of each training row.
-
-    Parameters
-    ----------
-    name : str
-        The name of the column.
-    given : (n,) array
-        The column.
-    labels : (n,) array
-        Classes, numbered from 0.
-    unit : float
-        How many rows each row stands for.
-    folds : (n,) array
-        The fold that leaves out each row; -1 for rows that are never left out.
-    """
+    """The categories of a column, and the cross-fitted encoding of each training row."""
     known = known_categories(name, given)
     codes, n_values = known.codes_of(given), len(known.values)
     log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
@@ -119,12 +93,7 @@ def fit_categories(
 
 
 def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
-    """The fold that leaves out each row; -1 for the only row of a class, which is never left out.
-
-    The rows of each class are dealt out in the order of their hashes, so equal rows are spread over the folds, whatever
-    the order of the rows. Left out together, they would be encoded by rows of other labels alone, which gives
-    their own label away.
-    """
+    """The fold that leaves out each row; -1 for the only row of a class, which is never left out."""
     folds, hashes = np.full(len(labels), -1, dtype=np.int64), row_hashes(rows, seed)
     for label in np.unique(labels):
         of_class = np.flatnonzero(labels == label)
@@ -136,23 +105,7 @@ def folds_of(rows: FloatArray, labels: IntArray, seed: int) -> IntArray:
 def encodings_like(
     given: FloatArray, codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Encode a column again from fewer rows, in the directions of the encodings that these rows already have.
-
-    Parameters
-    ----------
-    given : (n, k) array
-        The encodings that the rows have.
-    codes : (n,) array
-    labels, n_values, unit, folds
-        As in `fit_categories`.
-
-    Returns
-    -------
-    encodings : (n_values + 1, k) array
-        The encoding of each code, for new rows; the last one is for unknown categories.
-    of_rows : (n, k) array
-        The cross-fitted encoding of each row.
-    """
+    """Encode a column again from fewer rows, in the directions of the encodings that these rows already have."""
     log_odds, of_rows = _log_odds(codes, labels, n_values, unit, folds)
     if log_odds.shape[1] == given.shape[1] == 1:
         directions = np.eye(1)

@@ -79,13 +79,6 @@ class NonFeature(NamedTuple):
 def guess_non_feature(values: NDArray[Any], share: float = 1.0) -> NonFeature:
     """Guess whether a column is an id, an index, a constant or free text; empty if it is a feature.
 
-    Parameters
-    ----------
-    values : (n,) array
-        As `sepc.columns.table.as_typed` gives them.
-    share : float
-        The share of all rows that `values` holds, if it is a sample.
-
     Examples
     --------
     >>> guess_non_feature(np.random.default_rng(0).permutation(np.arange(1000.0, 2000.0))[:700]).seen
@@ -125,13 +118,7 @@ def _guess_from_texts(texts: list[Any]) -> NonFeature:
 
 
 def guess_from_large_numbers(cells: NDArray[Any]) -> NonFeature:
-    """`guess_non_feature` for whole numbers too large for doubles to tell apart, such as 64-bit ids.
-
-    Parameters
-    ----------
-    cells : (n,) array of objects
-        As `sepc.columns.table.exact_column_of` gives them.
-    """
+    """`guess_non_feature` for whole numbers too large for doubles to tell apart, such as 64-bit ids."""
     known = [cell for cell in cells.tolist() if cell is not None]
     if len(known) < FEWEST_ROWS or not all(isinstance(cell, int) for cell in known):
         return NonFeature()
@@ -197,25 +184,7 @@ class Kind(StrEnum):
 
 @record
 class Column:
-    """A column of the table that was given.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the table.
-    kind : Kind
-        What it is taken as.
-    why : str
-        For a column that is left out, what it appears to be; else empty.
-    written : Written or None
-        The notation of numbers or dates, if they come as text or durations.
-    seen : str
-        What its values look like, with an example, if worth reporting.
-    doubt : str
-        What to do about its type, if that is in doubt; otherwise empty.
-    zone : str
-        For dates, "UTC" if times had a time zone, from which they are converted; else empty.
-    """
+    """A column of the table that was given."""
 
     name: str = text()
     kind: Kind = text(*Kind)
@@ -233,13 +202,7 @@ class Column:
         return None if is_right else "is written in a way that does not match its type"
 
     def read(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the column; numbers and dates written as text are converted.
-
-        Raises
-        ------
-        ValueError
-            If the column held numbers or dates in training, and now holds something else.
-        """
+        """The values of the column; numbers and dates written as text are converted."""
         if self.kind not in (Kind.NUMBER, Kind.DATE):
             return values
         what, kind = (What.DATE, "M") if self.kind is Kind.DATE else (What.NUMBER, "f")
@@ -279,23 +242,7 @@ def kinds_of(X: Any, categorical: Collection[Any], force: Collection[Any]) -> tu
 
 
 def read_columns(X: Any, categorical: Collection[Any], force: Collection[Any], share: float = 1.0) -> ReadColumns:
-    """What each column of a table is, by its type and values, and these values.
-
-    Parameters
-    ----------
-    X : table
-    categorical : names
-        Columns to take as categories, whatever they hold.
-    force : names
-        Columns to use as features even if they look like an id, an index, a constant or free text.
-    share : float
-        The share of all rows that `X` holds, if it is a sample.
-
-    Raises
-    ------
-    ValueError
-        If `categorical` or `force` names a column that `X` does not have.
-    """
+    """What each column of a table is, by its type and values, and these values."""
     names = column_names(X)
     refuse_repeated(names)
     unknown = [name for name in (*categorical, *force) if name not in names]
@@ -387,20 +334,7 @@ def _with_zone(column: Column, X: Any, name: Any, read: NDArray[Any]) -> Column:
 def column_from(
     name: str, values: NDArray[Any], is_kept: bool = False, share: float = 1.0, decimal: str = ""
 ) -> tuple[Column, NDArray[Any]]:
-    """What a column is, unless it is declared categorical, and its values as read.
-
-    Parameters
-    ----------
-    name : str
-    values : (n,) array
-        As `sepc.columns.table.as_typed` gives them.
-    is_kept : bool
-        Whether to use it as a feature in any case.
-    share : float
-        The share of all rows that `values` holds.
-    decimal : str
-        The decimal separator that other columns show; empty if they show none.
-    """
+    """What a column is, unless it is declared categorical, and its values as read."""
     found = _written(values, decimal)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)

@@ -69,9 +69,6 @@ ORDERS = (Order.YEAR, Order.DAY, Order.MONTH)
 def date_of(text: str, order: str) -> datetime | None:
     """The date that a text stands for, in UTC if it has a time zone; None if it is not a date.
 
-    `order` applies to numbers with the year last, unless points separate them: then the day comes first. A month
-    alone, such as "2024-03" or "Mar 2024", means its first day.
-
     Examples
     --------
     >>> str(date_of("03/04/2024", Order.DAY)), str(date_of("3 Mar 2024", Order.YEAR)), date_of("30/04/24", Order.MONTH)
@@ -151,8 +148,6 @@ class DurationText(NamedTuple):
 def duration_of(text: str) -> DurationText | None:
     """The duration that a text stands for; None if it is not one.
 
-    A single letter is not enough: 5 m are metres.
-
     Examples
     --------
     >>> duration_of("2 days"), duration_of("1h 30m").seconds, duration_of("01:23:45").seconds, duration_of("5 m")
@@ -202,10 +197,7 @@ NUMBER = re.compile(
 
 
 class NumberText(NamedTuple):
-    """The parts of a number: sign, digits with separators, exponent, and the unit on either side.
-
-    The sign of a number in brackets, which is negative, is "(".
-    """
+    """The parts of a number: sign, digits with separators, exponent, and the unit on either side."""
 
     sign: str
     digits: str

@@ -27,17 +27,7 @@ UNREAD = ", and counts as missing."
 
 @record
 class Preparation:
-    """How the columns of a table become rows: first the features, then a code for every categorical column.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-        All columns of the table, in order.
-    all_categories : tuple of Categories
-        The categories of each categorical column, in order.
-    seasons : tuple of str
-        Date columns that span more than a year, whose time of year is a feature too.
-    """
+    """How the columns of a table become rows: first the features, then a code for every categorical column."""
 
     columns: tuple[Column, ...] = parts(Column)
     all_categories: tuple[Categories, ...] = parts(Categories, name="categories")
@@ -69,10 +59,7 @@ class Preparation:
         unit: float,
         seed: int,
     ) -> tuple[Preparation, FloatArray]:
-        """Prepare a table for these classes: the preparation, and the rows to train on, with cross-fitted encodings.
-
-        The columns and their values are as `read_columns` gives them. Each row counts as `unit` rows.
-        """
+        """Prepare a table for these classes: the preparation, and the rows to train on, with cross-fitted encodings."""
         if all(column.kind is Kind.LEFT_OUT for column in columns):
             raise ValueError(
                 f"No column can be used: {left_out_in_words(columns)}. Name the ones to use in force_features."
@@ -278,19 +265,7 @@ FEW_ROWS = 8
 
 
 def plain_rows(X: Any, n_features: int, names: NDArray[Any] | None) -> FloatArray | None:
-    """A fast path: the rows of `X` if they need no conversion, else None.
-
-    They must be non-empty and finite: an array of doubles for a model without feature names, or a pandas DataFrame of
-    doubles with exactly the names the model knows. For one row of an array this takes 4 microseconds, where
-    scikit-learn's checks take 110, and 500 for a DataFrame.
-
-    Parameters
-    ----------
-    X : object
-    n_features : int
-    names : array or None
-        The feature names, if the model has any.
-    """
+    """A fast path: the rows of `X` if they need no conversion, else None."""
     rows = X if names is None else _named_columns(X, names.tolist())
     if type(rows) is not np.ndarray or rows.dtype != DOUBLE or rows.ndim != 2:
         return None
@@ -317,13 +292,7 @@ def _is_finite(rows: FloatArray) -> bool:
 
 
 def numbers_of_table(X: Any) -> Any:
-    """The rows of a table of numbers, some of which may be text, as an array; anything else unchanged.
-
-    Raises
-    ------
-    ValueError
-        If a column holds something else, naming the first such cell.
-    """
+    """The rows of a table of numbers, some of which may be text, as an array; anything else unchanged."""
     kinds = list(getattr(X, "dtypes", [None]))
     if not is_table(X) or all(isinstance(kind, np.dtype) and kind.kind in NUMBER_KINDS for kind in kinds):
         return X

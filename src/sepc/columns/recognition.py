@@ -47,21 +47,7 @@ class What(StrEnum):
 
 @record
 class Written:
-    """The notation of a column of text.
-
-    Attributes
-    ----------
-    what : What
-        What its texts stand for.
-    unit : str
-        The unit before or after a number, if any; for durations, the unit they are counted in.
-    decimal : str
-        The decimal separator.
-    thousands : str
-        The thousands separator; empty if there is none.
-    order : str
-        What comes first in dates such as 03/04/2024: day ("dmy") or month ("mdy"); "ymd" if there are no such dates.
-    """
+    """The notation of a column of text."""
 
     what: What = text(*What)
     unit: str = text()
@@ -209,16 +195,6 @@ class Doubt(NamedTuple):
 def recognise(texts: Sequence[str], decimal: str = "") -> Written | Doubt | None:
     """The notation of a column of numbers, dates or durations, or a `Doubt` about it; None if it is just text.
 
-    Whole numbers beside a text that means a missing value are numbers, even if they are few or of the same length: a
-    reader of files gives them as text because of that one text.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The distinct texts of the column.
-    decimal : str
-        The decimal separator that other columns show, which settles what ``1,234`` means; empty if they show none.
-
     Examples
     --------
     >>> recognise([f"{10 * i},{i % 7} kg" for i in range(30)])
@@ -259,11 +235,7 @@ def decimal_shown(texts: Sequence[str], written: Written) -> str:
 
 
 def sole_notation(texts: Sequence[str], what: What) -> Written | Doubt:
-    """The notation in which all these texts are numbers or dates, if there is only one reading of them.
-
-    For new cells of a column without a notation of its own: a plain number is read as such, whatever else it may be.
-    Texts that the notation which reads the most cannot read are left to the caller.
-    """
+    """The notation in which all these texts are numbers or dates, if there is only one reading of them."""
     signs = ((".", ""), (",", "."), (".", ","))
     numbers = [Written.number("", decimal, thousands) for decimal, thousands in signs]
     ways = [Written.date(order) for order in ORDERS] if what is What.DATE else numbers
@@ -394,10 +366,7 @@ def _with_signs(found: dict[str, NumberText], unit: str, n_texts: int, decimal: 
 
 
 def _by_plain_numbers(digits: Sequence[str], example: str, n_groups: int) -> str:
-    """The decimal sign of numbers such as 1,234, inferred from those without a separator; empty if in doubt.
-
-    If the separator is for thousands, numbers below 1,000 have none, and all others have one.
-    """
+    """The decimal sign of numbers such as 1,234, inferred from those without a separator; empty if in doubt."""
     n_short = sum(text.isdigit() and len(text) <= 3 for text in digits)
     n_long = sum(text.isdigit() and len(text) > 3 for text in digits)
     sign = "," if "," in example else "."

@@ -16,10 +16,7 @@ SEED = 0
 
 
 class EncodedColumn(NamedTuple):
-    """A column of cross-fitted encodings: its position, its distinct values, and which of them each row has.
-
-    A fold gives all rows of a category the same value, so this is small enough to send to every worker.
-    """
+    """A column of cross-fitted encodings: its position, its distinct values, and which of them each row has."""
 
     position: int
     values: FloatArray
@@ -34,19 +31,7 @@ class EncodedColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Turns blocks of a table into rows, such that no row's label leaks into its encoding.
-
-    Rows of the sample are recognised by their hashes and encoded from the other folds; the labels of other rows were
-    never used for encodings.
-
-    Attributes
-    ----------
-    preparation : Preparation
-    hashes : (n,) array
-        Of the distinct rows of the sample, sorted.
-    columns : tuple of EncodedColumn
-        The encodings of these rows, where they differ from those of new rows.
-    """
+    """Turns blocks of a table into rows, such that no row's label leaks into its encoding."""
 
     preparation: Preparation
     hashes: NDArray[np.uint64]

@@ -114,17 +114,7 @@ class RowView:
 
 
 class Deferred:
-    """A column with one entry per row that is computed once, on first access.
-
-    Indexing with a slice, a mask or positions gives the column of these rows, and computes only these unless the
-    whole column is known.
-
-    Parameters
-    ----------
-    compute : callable
-        Computes the column from `by_row`, row by row.
-    by_row : arrays, deferred columns, or anything else with one entry per row that can be indexed the same way
-    """
+    """A column with one entry per row that is computed once, on first access."""
 
     def __init__(self, compute: Callable[..., NDArray[Any]], *by_row: Any) -> None:
         self._compute, self._by_row = compute, by_row

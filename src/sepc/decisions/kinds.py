@@ -52,8 +52,6 @@ class Reason(NamedTuple):
 def join_sentences(sentences: Sequence[Sentence], most_words: int = MOST_WORDS) -> str:
     """Join sentences in their order; if they do not fit, the least important parts are dropped first.
 
-    Important parts are only dropped above `MOST_AT_ALL` words.
-
     Examples
     --------
     >>> first = Sentence("A rather long first sentence.", (Shorter(2, "Short."),))

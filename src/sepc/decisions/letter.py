@@ -91,15 +91,7 @@ class Review(Enum):
 
 @dataclass(frozen=True)
 class Grounds:
-    """The reasons for a decision, in words for the person it is about, the most important first.
-
-    Attributes
-    ----------
-    in_favour, against : tuple of str
-        Values that count for and against the label, next to what is usual.
-    missing : tuple of str
-        Columns without a value.
-    """
+    """The reasons for a decision, in words for the person it is about, the most important first."""
 
     in_favour: tuple[str, ...] = ()
     against: tuple[str, ...] = ()

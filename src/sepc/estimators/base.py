@@ -304,13 +304,7 @@ def column_names(X: Any) -> tuple[Any, ...]:
 
 
 def column_positions(by: Any, X: Any) -> IntArray:
-    """Positions of the columns `by`: one or several names or positions, or a function of `X` that returns them.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist or is repeated.
-    """
+    """Positions of the columns `by`: one or several names or positions, or a function of `X` that returns them."""
     chosen = by(X) if callable(by) else by
     if not isinstance(chosen, str | int | np.integer | Iterable):
         raise ValueError(f"by is {chosen!r}; it must name columns, or give their positions.")

@@ -35,23 +35,7 @@ EARLIER = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """The parts of a fitted model that another program needs.
-
-    Attributes
-    ----------
-    name : str
-        Name of the model's class.
-    decider : SEPClassifier
-        The model itself, or the classifier inside a `SelectiveClassifier`.
-    thresholds : (C,) array
-        The minimum trust at which each label is accepted; infinite if it never is.
-    is_promised : bool
-        Whether the thresholds come from a `SelectiveClassifier`, not from `min_trust`.
-    classes : array
-        The labels that have a probability; a `SelectiveClassifier` may have more than the classifier inside.
-    is_lost : bool
-        Whether the promise was lost because the model was edited; no label is accepted then.
-    """
+    """The parts of a fitted model that another program needs."""
 
     name: str
     decider: SEPClassifier

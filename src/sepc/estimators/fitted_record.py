@@ -56,10 +56,7 @@ class FittedAtOnce:
 
 
 def as_fitted(estimator: F) -> F:
-    """The estimator as it is now, which no later fit changes; raises NotFittedError if it is not fitted.
-
-    It is only to be read: names that end in an underscore are attributes of its own, which are found sooner.
-    """
+    """The estimator as it is now, which no later fit changes; raises NotFittedError if it is not fitted."""
     now = object.__new__(type(estimator))
     vars(now).update(vars(estimator))
     if "_fitted" not in vars(now):

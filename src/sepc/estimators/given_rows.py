@@ -25,18 +25,7 @@ IN_ANY_ORDER = "decide and score take columns in any order, and ignore others."
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows as a model takes them.
-
-    Attributes
-    ----------
-    rows : array, DataFrame or whatever was given
-    index : pandas.Index or None
-        The index of the rows.
-    lacking : str
-        An error message about missing columns that the model may or may not need; else empty.
-    further : tuple of names
-        The columns that are ignored.
-    """
+    """Rows as a model takes them."""
 
     rows: Any
     index: Any = None
@@ -67,16 +56,7 @@ def decide_as_given(model: Any, X: Any, decide: Callable[[Any], D], *, warns: bo
 
 
 def given_rows(model: Any, X: Any) -> GivenRows:
-    """The rows of `X` with the columns that a model was fitted to, in their order.
-
-    Tables may have other columns too. Columns that training left out may be absent, and are filled with missing values.
-    Rows may also be one dict, one pandas Series, or a list of dicts. Anything else is returned unchanged.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-    """
+    """The rows of `X` with the columns that a model was fitted to, in their order."""
     if isinstance(X, Mapping) or _is_series(X) or _holds_dicts(X):
         return _rows_of_records(model, X)
     names = fitted_names(model) if hasattr(X, "columns") else None
@@ -140,10 +120,7 @@ def pointing_to_decide() -> Iterator[None]:
 def _wanted_columns(
     model: Any, names: list[str], given: Collection[Any], complaint: Callable[[list[str]], str]
 ) -> tuple[list[Any], str]:
-    """The columns to give to a model, and an error message about missing ones that it may or may not need.
-
-    Raises if the model is known to need them.
-    """
+    """The columns to give to a model, and an error message about missing ones that it may or may not need."""
     by = group_columns(model)
     # Without the column, groups are unknown; a column of missing values would be a group of its own.
     wanted = [name for name in names if name in given or name not in by]

@@ -10,11 +10,7 @@ from sepc.estimators.trusted_decisions import TrustedDecisions
 
 
 def partition_behind(decisions: Decisions) -> SEPDecisions | None:
-    """The decisions of the one partition that defines the regions; None if there is none, or several.
-
-    It is the `SEPClassifier` itself, the one inside a `SelectiveClassifier`, the one that trust comes from in a
-    `TrustedClassifier`, or the one that was repaired.
-    """
+    """The decisions of the one partition that defines the regions; None if there is none, or several."""
     match decisions:
         case SelectiveDecisions():
             return partition_behind(decisions.inner)

@@ -101,12 +101,7 @@ class Strata(ShownAsCard):
 def find_strata(
     by: tuple[str, ...], values: NDArray[Any], classes: NDArray[Any], which: IntArray, min_rows: int, min_second: int
 ) -> tuple[Strata, IntArray]:
-    """The strata of the training rows, and the stratum of each row (-1 if it is left to the pooled model).
-
-    A stratum gets its own model if it has at least `min_rows` rows, and at least `min_second` of its second-largest
-    class.
-    Without columns there are no strata.
-    """
+    """The strata of the training rows, and the stratum of each row (-1 if it is left to the pooled model)."""
     seen: dict[tuple[Any, ...], int] = {}
     first = np.array([seen.setdefault(tuple(row), len(seen)) for row in values], dtype=np.int64)
     counts = np.zeros((len(seen), len(classes)), dtype=np.int64)
@@ -137,14 +132,7 @@ def _holds_numbers(column: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class StratifiedParts:
-    """The decisions of each model.
-
-    Attributes
-    ----------
-    strata : Strata
-    decisions : mapping of stratum to Decisions
-        The decisions of each model on its rows, in order; -1 is the pooled model.
-    """
+    """The decisions of each model."""
 
     strata: Strata
     decisions: Mapping[int, Decisions]

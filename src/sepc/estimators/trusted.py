@@ -201,11 +201,7 @@ class _TransformedPartition:
 
 
 def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
-    """The folds of `cv`: a number of folds, a scikit-learn splitter, or an iterable of splits.
-
-    A number means random folds. Neighbouring rows of a table are often alike, so contiguous folds would make a model
-    look worse than it is.
-    """
+    """The folds of `cv`: a number of folds, a scikit-learn splitter, or an iterable of splits."""
     if isinstance(cv, Integral):
         fewest = int(np.unique(labels, return_counts=True)[1].min())
         if fewest > 1:

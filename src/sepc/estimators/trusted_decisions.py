@@ -32,15 +32,7 @@ CALIBRATION_PENALTY = 1.0
 
 @record
 class Calibration:
-    """A logistic model of whether a label is right, with non-negative coefficients.
-
-    Attributes
-    ----------
-    coefficients : (s,) array
-        One for each signal.
-    intercept : float
-        The log-odds where all signals are zero.
-    """
+    """A logistic model of whether a label is right, with non-negative coefficients."""
 
     coefficients: FloatArray = floats("s", low=0.0, high=MOST_WEIGHT)
     intercept: float = number(-MOST_WEIGHT, MOST_WEIGHT)
@@ -54,13 +46,7 @@ class Calibration:
         towards: float | FloatArray = 0.0,
         penalty: float = CALIBRATION_PENALTY,
     ) -> Calibration:
-        """Fit to signals of shape (n, s) and to whether the labels were right.
-
-        With few rows, coefficients stay near `towards`, more so with a larger `penalty`.
-
-        Targets are smoothed away from 0 and 1 as in Platt (1999): no errors among these rows does not mean there will
-        never be one.
-        """
+        """Fit to signals of shape (n, s) and to whether the labels were right."""
         middle, spread = given.mean(axis=0), given.std(axis=0)
         spread = np.where(spread > 0.0, spread, 1.0)
         n_right, n_wrong = int(correct.sum()), int((~correct).sum())
@@ -227,10 +213,7 @@ class TrustedDecisions(Decisions):
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
     def _reasons(self) -> list[Reason]:
-        """The reasons for every decision, without the verdicts.
-
-        They explain the trust; why the other model chose its label is not known.
-        """
+        """The reasons for every decision, without the verdicts."""
         # The partition describes the row with this cause, although its own may be different.
         partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]

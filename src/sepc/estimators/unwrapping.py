@@ -76,11 +76,7 @@ def classifier_name(model: Any) -> str:
 
 
 def why_broken(model: Any) -> str:
-    """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none.
-
-    A search that tries several promises and keeps the best keeps the luckiest. A search that tries only one, or that is
-    inside the classifier that makes the promise, does no harm.
-    """
+    """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none."""
     search = _search_around(model)
     if search is None or not hasattr(unwrap(model).classifier, "controls_"):
         return ""

@@ -364,17 +364,7 @@ def record_to_node(record: Any, writer: Writer) -> Node:
 
 
 def record_from(kind: type[Kind], reader: Reader, sizes: Mapping[str, int] | None = None, **given: Any) -> Kind:
-    """Read a record and check it.
-
-    Parameters
-    ----------
-    kind : type
-    reader : Reader
-    sizes : mapping of str to int, optional
-        Known sizes; the others are inferred in the order of the fields.
-    **given
-        Fields of the record, or of its parts, that files do not store.
-    """
+    """Read a record and check it."""
     return _read(kind, reader, dict(sizes or {}), given)
 
 

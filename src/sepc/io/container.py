@@ -188,17 +188,7 @@ NOT_OFFERED = (errno.EACCES, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 @contextmanager
 def replacing(path: str | bytes | os.PathLike[str]) -> Iterator[str]:
-    """Context manager: the name of a temporary file that replaces `path` on success, or is removed on an error.
-
-    An existing file keeps its permissions; a new one gets the default ones. For a symbolic link, the file it points to
-    is replaced. On exit, the content and the new name have been synced to disk. A process killed in between may leave a
-    file named `.sepc-` plus random digits, which can be deleted.
-
-    Raises
-    ------
-    OSError
-        If `path` is a folder, a device, a pipe or a socket, or if the file cannot be written.
-    """
+    """Context manager: the name of a temporary file that replaces `path` on success, or is removed on an error."""
     target = resolve_links(os.fsdecode(path))
     kept_mode = _mode_of(target)
     temporary, usual_mode = _create_beside(target)
@@ -244,11 +234,7 @@ def _mode_of(target: str) -> int | None:
 
 
 def _create_beside(target: str) -> tuple[str, int]:
-    """Create an empty private file in the same folder; return its name and the permissions of a new file there.
-
-    The name is short, however long that of the target. The permissions are those that the system gives the empty file:
-    the umask cannot be read without changing it for other threads.
-    """
+    """Create an empty private file in the same folder; return its name and the permissions of a new file there."""
     temporary = os.path.join(os.path.dirname(target), f".sepc-{secrets.token_hex(8)}")
     try:
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)

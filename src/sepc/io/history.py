@@ -29,32 +29,7 @@ NOT_RECORDED = "rows and versions not recorded: files of the first release do no
 
 @dataclass(frozen=True)
 class Step:
-    """One step in the making of a model.
-
-    Attributes
-    ----------
-    kind : str
-        The estimator that it made.
-    part : str
-        Which part of the estimator in the next step it is; empty for the model that this one wraps, and for the last.
-    model : str
-        SHA-256 of this model, the same in whichever file it is; empty for a part that is never a model by itself.
-    done : str
-        What it did with its rows, such as "fitted to".
-    rows : str
-        Digest of the rows; empty if it is not known.
-    n_rows : int or None
-    versions : tuple of str
-        Python and packages, with their versions; empty if they were not recorded.
-    parent : str
-        SHA-256 of the model that it was made from.
-    parameters : dict
-        All parameters that the file holds.
-    notes : tuple of str
-        What changed in this step.
-    is_foreign : bool
-        Whether it is a model of another library, of which the file holds no more than a fingerprint.
-    """
+    """One step in the making of a model."""
 
     kind: str
     part: str
@@ -108,10 +83,7 @@ class ModelHistory(ShownAsCard):
 
 
 def digest_of_model(node: Node, arrays: Mapping[str, Any]) -> str:
-    """SHA-256 of a model as files hold it, given its node and its arrays by their names in this node.
-
-    It does not depend on the version that wrote the file, nor on whether the model was frozen inside another.
-    """
+    """SHA-256 of a model as files hold it, given its node and its arrays by their names in this node."""
     return digest(arrays, {**node, "frozen": False})
 
 

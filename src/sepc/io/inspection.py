@@ -83,10 +83,7 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
 
 
 def without_lost_promises(node: Any) -> Any:
-    """The description of a model without the promises that edits made void, so that none is taken for one that holds.
-
-    A model inside is described in the same way.
-    """
+    """The description of a model without the promises that edits made void, lest one is taken for holding."""
     if not isinstance(node, dict):
         return node
     held = _part(node, "estimator")

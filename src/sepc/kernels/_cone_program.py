@@ -30,18 +30,7 @@ DIVERGED = 1e10
 
 
 class Solution(NamedTuple):
-    """A point, the multipliers of its constraints, and whether they are accurate.
-
-    Attributes
-    ----------
-    point : (k,) array
-    linear : (m,) array
-        Multipliers of ``rows @ point <= ends``, not negative.
-    ball : (p,) array
-        The multiplier of ``|matrix @ point + offset| <= 1``, as a vector along `matrix @ point + offset`; empty without
-        a ball.
-    is_accurate : bool
-    """
+    """A point, the multipliers of its constraints, and whether they are accurate."""
 
     point: FloatArray
     linear: FloatArray
@@ -51,19 +40,7 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConeProgram:
-    """Minimise ``x @ quadratic @ x / 2 + linear @ x`` where ``rows @ x <= ends`` and ``|matrix @ x + offset| <= 1``.
-
-    Attributes
-    ----------
-    quadratic : (k, k) array
-        Positive semidefinite.
-    linear : (k,) array
-    rows : (m, k) array
-    ends : (m,) array
-    matrix : (p, k) array
-        With no rows, there is no ball constraint.
-    offset : (p,) array
-    """
+    """Minimise ``x @ quadratic @ x / 2 + linear @ x`` where ``rows @ x <= ends`` and ``|matrix @ x + offset| <= 1``."""
 
     quadratic: FloatArray
     linear: FloatArray

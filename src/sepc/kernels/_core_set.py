@@ -40,15 +40,6 @@ def maximize_logdet(Q: FloatArray, start: DualPoint | None, target: float) -> Du
     At the optimum ``g_i = q_i' M^-1 q_i <= 1`` with equality where ``u_i > 0``, and ``sum u = n``. The step is
     Mehrotra's predictor and corrector on the complementarity ``u t = 0``, ``t = 1 - g``. Rows that provably have no
     weight at the optimum (Harman & Pronzato 2007) are removed as soon as they are found.
-
-    Parameters
-    ----------
-    Q : (m, n) array
-        Rows lifted by a column of ones, of rank `n`.
-    start : DualPoint or None
-        A warm start for the rows of `Q` (its `active` is ignored), or None for the uniform weights.
-    target : float
-        Stop once ``max g * sum u / n - 1`` is at most this, or when rounding prevents further progress.
     """
     m, n = Q.shape
     active = np.arange(m)

@@ -42,13 +42,7 @@ class Support(NamedTuple):
 
 
 class Corral(NamedTuple):
-    """Points of a hull, the directions they support, and positive weights that add up to one.
-
-    Attributes
-    ----------
-    points, directions : array of shape (n_points, n_features)
-    weights : array of shape (n_points,)
-    """
+    """Points of a hull, the directions they support, and positive weights that add up to one."""
 
     points: FloatArray
     directions: FloatArray
@@ -86,21 +80,7 @@ class Corral(NamedTuple):
 
 @dataclass(frozen=True)
 class MinNorm:
-    """The nearest point found, and a bound on its distance from the true one.
-
-    Attributes
-    ----------
-    corral : Corral
-        The nearest point as a combination of support points.
-    offset : array of shape (n_features,)
-        Nearest point minus target.
-    gap : float
-        Duality gap: `offset` is within ``sqrt(gap)`` of the true one.
-    size : float
-        The largest distance between origin, target and support points; tolerances are relative to it.
-    n_iterations : int
-        Number of support points computed.
-    """
+    """The nearest point found, and a bound on its distance from the true one."""
 
     corral: Corral
     offset: FloatArray
@@ -128,18 +108,7 @@ def corral_at(support: Callable[[FloatArray], Support], direction: FloatArray) -
 def min_norm_point(
     support: Callable[[FloatArray], Support], start: Corral, target: FloatArray, max_iterations: int
 ) -> MinNorm:
-    """Find the point of a hull nearest to `target`.
-
-    Parameters
-    ----------
-    support : callable
-        The hull's support point for a unit direction.
-    start : Corral
-        Points of the hull to start from.
-    target : array of shape (n_features,)
-    max_iterations : int
-        The most support points to compute.
-    """
+    """Find the point of a hull nearest to `target`."""
     corral = start
     radius = _longest(corral.points)
     size = max(radius, length(target), _longest(corral.points - target))

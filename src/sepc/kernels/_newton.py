@@ -32,13 +32,6 @@ class Signed:
     """Which coefficients have a sign, and along which direction of the scores they count.
 
     The coefficients of such a column are ``size * sign * along``, with a size that is not negative.
-
-    Attributes
-    ----------
-    signs : (m,) array
-        1, -1, or 0 for a free column.
-    along : (k,) array
-        One for the only score of two classes; ``e - 1 / C`` with the unit vector `e` of a class for C scores.
     """
 
     signs: FloatArray

@@ -54,22 +54,7 @@ MOST_CLASSES = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Penalties(ShownOnOneLine):
-    """Penalties of groups of weights, and how far they are from convergence.
-
-    Attributes
-    ----------
-    penalties : (G,) array
-    n_effective : (G,) array
-        Effective degrees of freedom of each group: the number of weights that the rows determine, summed over the
-        classes examined.
-    change : float
-        The certificate: to first order, the largest share of all effective weights that another plain round could
-        change, since a penalty that grows by one percent lowers the effective number by at most one percent. Penalties
-        themselves need not converge: that of a useless group grows without bound.
-    n_rounds : int
-    converged : bool
-        Whether `change` is at most `tol`.
-    """
+    """Penalties of groups of weights, and how far they are from convergence."""
 
     penalties: FloatArray
     n_effective: FloatArray
@@ -97,32 +82,7 @@ def learn_penalties(
     signs: IntArray | None = None,
     signs_for: int = 1,
 ) -> Penalties:
-    """Learn a penalty for each group of columns of a multinomial logistic model.
-
-    Parameters
-    ----------
-    columns : SteppedColumns of shape (n, P)
-    which : (n,) array of int
-        The class of each row.
-    n_classes : int
-        With a single class there is nothing to learn, and all penalties are the prior's.
-    groups : (P,) array of int
-        The group of each column.
-    pools : (G,) array of int
-        The pool of each group. Penalties within a pool are expected to be similar.
-    weights : (n,) array
-        The weight of each row.
-    tol : float, default=0.1
-        Converged once another round would change effective numbers by at most this share of their sum.
-    max_rounds : int, default=20
-        The largest number of rounds.
-    signs, signs_for
-        Columns whose weights have a given sign, as in `fit_softmax`. Weights at their bound do not count.
-
-    Returns
-    -------
-    Penalties
-    """
+    """Learn a penalty for each group of columns of a multinomial logistic model."""
     n, P = columns.shape
     if n_classes == 1 or P == 0:
         return Penalties.of_prior(len(pools))

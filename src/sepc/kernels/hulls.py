@@ -42,17 +42,6 @@ class CappedHull:
 
     Successive directions differ little, so most rows stay on their side of the threshold. The hull remembers a *band*
     of rows that could cross it and sums the others once; where the band is no longer valid it evaluates all rows again.
-
-    Parameters
-    ----------
-    columns : array of shape (n_features, n_rows)
-        The rows, feature by feature: with few features, products are nearly twice as fast this way.
-    n_pick : int
-        How many of these rows a support point includes.
-    cap : int
-        How many rows it averages in all.
-    certain_sum : array of shape (n_features,), optional
-        The sum of the ``cap - n_pick`` rows that every support point includes.
     """
 
     def __init__(self, columns: FloatArray, n_pick: int, cap: int, certain_sum: FloatArray | None = None) -> None:
@@ -158,19 +147,7 @@ MAX_EXACT_ITERATIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class HullProjection:
-    """The search for the point nearest to `target` among combinations of rows with weights of at most ``1 / cap``.
-
-    Parameters
-    ----------
-    points : PointSet
-    cap : int
-        From 1 to the number of rows.
-    frame : ScaledFrame
-        Its origin is the mean of the rows.
-    target : (d,) array
-        In the coordinates of `frame`.
-    max_iterations : int
-    """
+    """The search for the point nearest to `target` among combinations of rows with weights of at most ``1 / cap``."""
 
     points: PointSet
     cap: int

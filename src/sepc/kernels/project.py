@@ -34,14 +34,7 @@ BALANCED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class HalfSpace:
-    """``normal @ (v - center) <= 1`` for all ``v`` in the ellipsoid: a certificate of its distance.
-
-    Attributes
-    ----------
-    normal, center : (d,) arrays
-    multiplier : float
-        The Lagrange multiplier of the inequality at the nearest point, for half the squared distance.
-    """
+    """``normal @ (v - center) <= 1`` for all ``v`` in the ellipsoid: a certificate of its distance."""
 
     normal: FloatArray
     center: FloatArray
@@ -67,18 +60,7 @@ class HalfSpace:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The nearest point of an ellipsoid within a box.
-
-    Attributes
-    ----------
-    point : (d,) array
-        The nearest point or, if the ellipsoid does not meet the box, the point of the box with the smallest gauge.
-    squared : float
-        Its squared distance; infinite if the ellipsoid does not meet the box.
-    proof : HalfSpace
-    bound : float
-        By the proof, no point of the ellipsoid within the box has a smaller squared distance.
-    """
+    """The nearest point of an ellipsoid within a box."""
 
     point: FloatArray
     squared: float
@@ -93,18 +75,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Projector:
-    """Projects points onto one ellipsoid within one box; what all points share is computed once.
-
-    Attributes
-    ----------
-    center, root : (d,) and (d, d) arrays
-        The ellipsoid, ``|root @ (v - center)| <= 1``.
-    low, high : (d,) arrays
-        The box, which is finite; coordinates with equal ends are fixed.
-    weights : (d,) array
-        Weights of the coordinates: the squared distance is ``sum((weights * (v - point)) ** 2)``. Positive, or 0 for
-        fixed coordinates.
-    """
+    """Projects points onto one ellipsoid within one box; what all points share is computed once."""
 
     center: FloatArray
     root: FloatArray

@@ -31,14 +31,7 @@ INSIDE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class LinearRelations:
-    """Linear relations between coordinates: ``rows @ v <= ends``, or ``==`` for the first `n_equal` of them.
-
-    Attributes
-    ----------
-    rows : (m, d) array
-    ends : (m,) array
-    n_equal : int
-    """
+    """Linear relations between coordinates: ``rows @ v <= ends``, or ``==`` for the first `n_equal` of them."""
 
     rows: FloatArray
     ends: FloatArray
@@ -60,14 +53,7 @@ class LinearRelations:
 
 @dataclass(frozen=True, eq=False)
 class RelatedHalfSpace(HalfSpace):
-    """A half-space that contains the ellipsoid, and multipliers of relations: a certificate of the distance.
-
-    Attributes
-    ----------
-    relations : LinearRelations
-    multipliers : (m,) array
-        One for each relation, for half the squared distance; not negative unless it is an equation.
-    """
+    """A half-space that contains the ellipsoid, and multipliers of relations: a certificate of the distance."""
 
     relations: LinearRelations
     multipliers: FloatArray
@@ -96,12 +82,7 @@ class RelatedHalfSpace(HalfSpace):
 
 @dataclass(frozen=True, eq=False)
 class RelatedProjector(Projector):
-    """Projects points onto one ellipsoid within one box, where relations hold.
-
-    Attributes
-    ----------
-    relations : LinearRelations
-    """
+    """Projects points onto one ellipsoid within one box, where relations hold."""
 
     relations: LinearRelations
 

@@ -139,19 +139,6 @@ class SteppedColumns:
 
     A group of `s` columns has places 0 to `s`. Its columns are zero at place 0. At place `p`, column `p` is one; if the
     group climbs, so are all columns before it. Each of these columns is then shifted and scaled.
-
-    Attributes
-    ----------
-    places : (n, q) array of int
-        The place of each row in each group.
-    n_columns : (q,) array of int
-        Number of columns of each group.
-    climbs : (q,) array of bool
-        Whether the columns of a group are steps of a curve; otherwise they are categories.
-    shift, scale : (S,) arrays
-        For the columns of all groups: entries are ``(indicator - shift) * scale``.
-    dense : (n, m) array
-        The other columns.
     """
 
     places: IntArray

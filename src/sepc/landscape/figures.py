@@ -45,10 +45,7 @@ class Overlap(ShownOnOneLine):
 
 
 def class_ellipsoids(of_class: Sequence[FloatArray], unit: FloatArray) -> tuple[Ellipsoid, ...]:
-    """The smallest ellipsoid around the rows of each class; `unit` is the standard deviation of each feature.
-
-    All flat ellipsoids get their thickness in this unit, so that it nearly cancels in ratios of volumes.
-    """
+    """The smallest ellipsoid around the rows of each class; `unit` is the standard deviation of each feature."""
     return tuple(enclose_points(ArrayPoints(rows), unit=unit).ellipsoid for rows in of_class)
 
 

@@ -139,20 +139,7 @@ def _small(summary: LandscapeFigures) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class RowsByClass:
-    """Rows sorted by class, so that the rows of one class are a view, not a copy.
-
-    Attributes
-    ----------
-    rows : (n, d) array
-    classes : (C,) array
-        The labels, sorted.
-    n_rows : (C,) array
-        Rows of each class.
-    places : (n,) array
-        The original position of each row.
-    names : tuple of str
-        Names of the features.
-    """
+    """Rows sorted by class, so that the rows of one class are a view, not a copy."""
 
     rows: FloatArray
     classes: NDArray[Any]
@@ -166,10 +153,7 @@ class RowsByClass:
         return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
 
     def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
-        """Draw about `n` rows in proportion to the classes, but at least `fewest` of each, or all of a smaller one.
-
-        Rows with the smallest hashes of their values are taken, so the order of the table does not matter.
-        """
+        """Draw about `n` rows in proportion to the classes, but at least `fewest` of each, or all of a smaller one."""
         if n is None or n >= len(self.rows):
             return self
         share = n / len(self.rows)
@@ -376,23 +360,7 @@ def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: flo
 
 @dataclass(frozen=True)
 class PartitionFigures:
-    """A partition in figures.
-
-    Attributes
-    ----------
-    n_regions : int
-        Combinations of ellipsoids that contain at least one row.
-    n_mixed : int
-        Regions that hold rows of two or more labels.
-    mixed_share, outvoted_share : float
-        Shares of all rows: those in mixed regions, and those there whose label is not the region's most common one.
-    outside_share : float
-        Share of the rows that lie in no ellipsoid.
-    n_small : int
-        Small disjuncts: ellipsoids that contain less than a given share of the rows of their label.
-    small_share : float
-        Share of the rows that lie in a small disjunct of their label and in no larger ellipsoid of that label.
-    """
+    """A partition in figures."""
 
     n_regions: int
     n_mixed: int

@@ -49,18 +49,7 @@ class ModelPart(StrEnum):
 
 @dataclass(frozen=True)
 class Anatomy:
-    """A model taken apart, each part as a digest.
-
-    Attributes
-    ----------
-    thresholds : tuple of str
-        Every threshold, from the outermost wrapper inwards, as text that is different for different thresholds.
-    regions : dict of int to str
-        The models of repaired regions.
-    weights : str
-    rest : tuple of str
-        Everything else.
-    """
+    """A model taken apart, each part as a digest."""
 
     thresholds: tuple[str, ...] = ()
     regions: dict[int, str] = field(default_factory=dict)

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairedDecisions:
-    """Decisions of two models on the same rows.
-
-    Attributes
-    ----------
-    old, new : Decisions
-    """
+    """Decisions of two models on the same rows."""
 
     old: Decisions
     new: Decisions
@@ -74,11 +69,7 @@ class PairedDecisions:
 def decide_both(
     old: Any, new: Any, X: Any, groups: Mapping[str, NDArray[Any]] | None = None, X_new: Any = None
 ) -> PairedDecisions:
-    """Decide on rows with two models.
-
-    `groups` are columns that a promise may need and `X` may lack; `X_new` are the rows for the new model, if it takes
-    others.
-    """
+    """Decide on rows with two models."""
     pair = PairedDecisions(_decide(old, X, groups), _decide(new, X if X_new is None else X_new, groups))
     kinds = [decisions.classes.dtype.kind in "OUST" for decisions in (pair.old, pair.new)]
     if kinds[0] != kinds[1]:

@@ -97,8 +97,6 @@ def check_regions(
 ) -> RegionTests:
     """Count rows and errors of each region, and test them against what the decisions claim.
 
-    `name` gives the name of a region.
-
     Examples
     --------
     Both regions claim a risk of 0.1; in the second, every other row is wrong.
@@ -122,11 +120,7 @@ def check_regions(
 
 
 def tail(n_errors: IntArray, n_rows: IntArray, expected: FloatArray) -> FloatArray:
-    """An upper bound on the chance of at least `n_errors`, if each row is wrong with the probability it claims.
-
-    This is the binomial tail at the mean claim, which is exact if all rows claim the same. Otherwise, by Hoeffding
-    (1956), it bounds the Poisson-binomial tail above the expected number of errors plus one; below that, 1 is used.
-    """
+    """An upper bound on the chance of at least `n_errors`, if each row is wrong with the probability it claims."""
     mean = np.clip(expected / n_rows, 0.0, 1.0)
     chance = binom.sf(n_errors - 1, n_rows, mean)
     return np.where(n_errors >= expected + 1.0, chance, 1.0)
@@ -200,9 +194,6 @@ def check_all_rows(wrong: BoolArray, claimed_risk: FloatArray, fdr: float) -> Ov
 
 def tail_of_sum(n_errors: int, risk: FloatArray) -> float:
     """The chance of at least `n_errors`, if each row is wrong with its own probability: a Poisson-binomial tail.
-
-    Rows are added up in pairs, and these in pairs again, by fast Fourier transforms. That is exact but for round-off,
-    which is below 1e-10 for up to a million rows; smaller probabilities are known only to be small.
 
     Examples
     --------

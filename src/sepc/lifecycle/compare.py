@@ -31,20 +31,7 @@ ALL = "all rows"
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Rows to compare, with their true labels and groups if known.
-
-    Attributes
-    ----------
-    X : array or DataFrame of n rows
-        As both models take them.
-    X_new : array or DataFrame of n rows, or None
-        The same rows as the new model takes them; None if both take the same.
-    y : (n,) array, or None
-        True labels, missing where they are not known.
-    groups : (n,) array of object, or None
-    by : tuple of str
-        The columns that the groups come from.
-    """
+    """Rows to compare, with their true labels and groups if known."""
 
     X: Any
     y: NDArray[Any] | None = None

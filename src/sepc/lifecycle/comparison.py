@@ -82,11 +82,7 @@ class ShiftTally:
 
 
 def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], FloatArray] | None:
-    """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms).
-
-    The old label is compared with the new one or, where both are the same, with the old model's runner-up. The sum over
-    the terms is the change of the log-odds. None if the models do not weigh the same columns, or know other labels.
-    """
+    """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms)."""
     old, new = _weighed(pair.old[rows]), _weighed(pair.new[rows])
     if old is None or new is None or not _are_comparable(old, new):
         return None

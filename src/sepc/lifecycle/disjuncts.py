@@ -54,20 +54,7 @@ class Cluster:
 
 
 def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: float, seed: int) -> tuple[Cluster, ...]:
-    """All clusters with a p-value of at most `fdr`, the most unusual first.
-
-    Parameters
-    ----------
-    rows : (n, d) array
-        Scaled, so that Euclidean distances make sense.
-    wrong : (n,) bool array
-    claimed_risk : (n,) array
-        The probability of an error that each row claims.
-    fdr : float
-        The largest allowed chance of any false cluster.
-    seed : int
-        Seed of the draws.
-    """
+    """All clusters with a p-value of at most `fdr`, the most unusual first."""
     if len(rows) <= 2 * FEWEST or wrong.sum() < FEWEST:
         return ()
     rng = np.random.default_rng(seed)
@@ -76,24 +63,7 @@ def scan(rows: FloatArray, wrong: BoolArray, claimed_risk: FloatArray, fdr: floa
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where rows lie, and the balls around some of these places.
-
-    Equal rows share a place, so no ball divides them, and places are in the order of their coordinates. If ties were
-    broken by the order of the rows, those sorted by their label would seem to cluster.
-
-    Attributes
-    ----------
-    of_row : (n,) array
-        The place of each row.
-    centers : (m,) array
-        The places that balls are centred at.
-    nearest : (m, k) array
-        The nearest places of each centre, itself first.
-    sizes : (s,) array
-        How many of these the balls hold.
-    is_ball : (m, s) array
-        False where a ball would hold too many rows.
-    """
+    """Where rows lie, and the balls around some of these places."""
 
     of_row: IntArray
     centers: IntArray

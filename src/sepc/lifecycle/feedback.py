@@ -23,16 +23,7 @@ from sepc.views.outcomes import is_right
 
 @dataclass(frozen=True, eq=False)
 class Feedback:
-    """Decisions on rows with known labels, none of them training rows.
-
-    Attributes
-    ----------
-    decisions : Decisions
-    right : (n,) bool array
-        Whether the label was right.
-    region : (n,) array of int, or None
-        The region of each row; None if the estimator has no regions.
-    """
+    """Decisions on rows with known labels, none of them training rows."""
 
     decisions: Decisions
     right: BoolArray
@@ -57,19 +48,7 @@ class Feedback:
 
 
 def feedback_of(estimator: Any, X: Any, y: ArrayLike) -> Feedback:
-    """Decide on rows and compare with their labels.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-    X : array or DataFrame of n rows
-    y : array of shape (n,)
-        The true labels; where one is not a class of the estimator, the decision counts as wrong.
-
-    Returns
-    -------
-    Feedback
-    """
+    """Decide on rows and compare with their labels."""
     labels = check_labels(y, "Feedback")
     decisions = decide_in_memory(estimator, X)
     if len(decisions) != len(labels):

@@ -164,10 +164,7 @@ def check_can_be_fitted_again(model: Any) -> None:
 
 
 def refit(model: Any, X: Any, y: Any, groups: Any = None, n_erased: int = 0) -> Any:
-    """Fit a model to these rows with the parameters of another one; `n_erased` rows count against its promise.
-
-    A `random_state` of None becomes 0, so that others can repeat the fit.
-    """
+    """Fit a model to these rows with the parameters of another one; `n_erased` rows count against its promise."""
     fresh = clone(model)
     drawn = [name for name, value in fresh.get_params().items() if name.endswith("random_state") and value is None]
     fresh.set_params(**dict.fromkeys(drawn, 0))
@@ -184,11 +181,7 @@ def n_erased_before(model: Any) -> int:
 
 
 def check_rows_of(model: Any, blocks: Iterable[Block], fit_to_all: Callable[[], Any]) -> int:
-    """Raise unless a model was fitted to these rows; returns how many they are.
-
-    The digest of the rows is compared with that in the model. A model without a digest is fitted again to all rows, by
-    `fit_to_all`, and must be the same; if its fit cannot be repeated, only the number of rows is compared.
-    """
+    """Raise unless a model was fitted to these rows; returns how many they are."""
     known, n_known = _digest_in(model)
     inside = model.estimator_ if isinstance(model, SelectiveClassifier) else model
     sums: list[Sums] = []
@@ -345,21 +338,7 @@ def erasure_of(
     before: Salts,
     reading: Mapping[str, Any] | None = None,
 ) -> Erasure:
-    """Fit the model to the rows that are left, and write the receipt.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        The model before.
-    after, before : Salts
-        Of the rows that are left, and of all rows.
-    X, y, groups
-        The rows that are left.
-    gone : sequence of bytes
-        The salted digests of the erased rows.
-    reading : mapping, optional
-        How the rows were read.
-    """
+    """Fit the model to the rows that are left, and write the receipt."""
     is_promise = isinstance(model, SelectiveClassifier)
     n_erased = n_erased_before(model) + len(gone) if is_promise else 0
     new = refit(model, X, y, groups, n_erased)

@@ -31,14 +31,7 @@ class LookId:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The looks so far.
-
-    Attributes
-    ----------
-    path : Path
-        A file beside the plan, with a line of JSON for every candidate.
-    looks : tuple of dict
-    """
+    """The looks so far."""
 
     path: Path
     looks: tuple[dict[str, Any], ...] = ()
@@ -74,13 +67,7 @@ class Ledger:
         return str(self.looks[-1]["digest"]) if self.looks else START
 
     def before(self, asked: LookId, most: int) -> dict[str, Any] | None:
-        """The earlier look at the same candidate; None if it is a new one that may be judged.
-
-        Raises
-        ------
-        RefusedLookError
-            If the plan, the rows or the model in use are not those of the first look, or all candidates were judged.
-        """
+        """The earlier look at the same candidate; None if it is a new one that may be judged."""
         if not self.looks:
             return None
         first = self.looks[0]

@@ -112,29 +112,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Criterion:
-    """One criterion.
-
-    Attributes
-    ----------
-    kind : CriterionKind
-    level : float
-        The largest probability with which a candidate that does not meet it may pass, over all candidates together.
-    margin : float
-        By how much a promise may be exceeded, what share of decisions may change, by how much a rate may rise, or what
-        share of calls may take longer.
-    what : str
-        Which changes count: "any", "label" or "accepted".
-    measure : str
-        What may rise: "errors", "accepted errors" or "abstentions".
-    names : tuple
-        The groups, or the numbers of the regions, that are judged one by one; empty for those with `fewest` rows.
-    fewest : int
-        Without `names`: groups or regions with fewer rows are judged together.
-    milliseconds : float
-        How long a call may take.
-    rows, calls : int
-        How many rows a call decides on, and how many calls are timed.
-    """
+    """One criterion."""
 
     kind: CriterionKind
     level: float
@@ -213,19 +191,7 @@ DIGEST_LETTERS = 64
 
 @dataclass(frozen=True)
 class PlannedRows:
-    """The rows that candidates are judged on.
-
-    Attributes
-    ----------
-    key : str
-        The key of the digest, and of the draw.
-    digest : str
-        The keyed digest of the whole table, as `row_digest` gives it; empty if the table is not fixed beforehand.
-    draw : int
-        How many rows of the table are drawn; 0 to judge all of them.
-    seed : int
-        The seed of the draw.
-    """
+    """The rows that candidates are judged on."""
 
     key: str
     digest: str = ""
@@ -378,10 +344,7 @@ def row_digest(key: str, X: Any, y: ArrayLike, groups: ArrayLike | None = None) 
 
 
 def planned_positions(planned: PlannedRows, X: Any) -> IntArray:
-    """The positions of the rows to judge: all of them, or those that the plan draws.
-
-    A row is drawn by a keyed hash of its values, so that its place in the table does not matter, nor do labels.
-    """
+    """The positions of the rows to judge: all of them, or those that the plan draws."""
     n_rows = len_of(X)
     if not planned.draw:
         return np.arange(n_rows)

@@ -102,10 +102,7 @@ class PlanLine:
 def bounded_line(
     criterion: str, about: str, seen: str, n_rows: int, estimate: float, bound: float, limit: float, more: str = ""
 ) -> PlanLine:
-    """A line that passes if the bound is within the limit, and fails if even the estimate is not.
-
-    `seen` says what was counted; `more` is the word after a bound on a difference, such as " more".
-    """
+    """A line that passes if the bound is within the limit, and fails if even the estimate is not."""
     outcome = Outcome.PASSED if bound <= limit else Outcome.UNDECIDED if estimate <= limit else Outcome.FAILED
     # A bound is rounded up.
     share = math.ceil(round(bound * 1e4, 9)) / 1e4
@@ -127,18 +124,7 @@ WARM_UP = 3
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Rows that a candidate is judged on, as both models decide on them.
-
-    Attributes
-    ----------
-    X : array or DataFrame of n rows
-        As the candidate takes them.
-    y : (n,) array
-    groups : (n,) array of object, or None
-    by : tuple of str
-        The columns that groups come from.
-    pair : PairedDecisions
-    """
+    """Rows that a candidate is judged on, as both models decide on them."""
 
     X: Any
     y: NDArray[Any]

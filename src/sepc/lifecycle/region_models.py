@@ -93,19 +93,7 @@ class RegionModel:
 
 @dataclass(frozen=True, eq=False)
 class RegionModelFitter:
-    """Fits models for failing regions.
-
-    Attributes
-    ----------
-    partition : SEPClassifier
-        Its regions are repaired; new models have its parameters and its edits of columns, and take the same columns
-        in the same way.
-    min_trust : float
-        New models accept decisions with at least this trust.
-    old : RowsInRegions or None
-        Training rows, if they are still available.
-    seed : int
-    """
+    """Fits models for failing regions."""
 
     partition: SEPClassifier
     min_trust: float
@@ -113,11 +101,7 @@ class RegionModelFitter:
     seed: int
 
     def models(self, rows: RowsInRegions, regions: Sequence[int]) -> dict[int, RegionModel]:
-        """The model of each region, fitted on all `rows` by the recipe with the fewest errors on held-out rows.
-
-        A failing area may be part of one region or spread over many, and old rows may or may not be outdated, so no
-        single recipe is right for all.
-        """
+        """The model of each region, fitted on all `rows` by the recipe with the fewest errors on held-out rows."""
         rows, recipes = rows.within(regions), self._recipes(regions)
         n_errors = self._held_out_errors(rows, regions, recipes)
         made: dict[int, RegionModel] = {}

@@ -222,17 +222,7 @@ def _change(test: _RegionTest, made: RegionModel | None, where: str, level: floa
 
 @dataclass(frozen=True, eq=False)
 class _RegionChoice:
-    """The regions to repair.
-
-    If the feedback itself was used to choose the regions, its errors there are pessimistic. So a fold judges new models
-    only in regions that were chosen on the other folds.
-
-    Attributes
-    ----------
-    regions : list of int
-    without : list of lists of int
-        For each fold, which of these are chosen without it.
-    """
+    """The regions to repair."""
 
     regions: list[int]
     without: list[list[int]]
@@ -265,14 +255,7 @@ def _is_of(audit: Audit, feedback: Feedback) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The errors before and after on rows that new models were judged on, each by a model not fitted on it.
-
-    Attributes
-    ----------
-    region : (n,) array of int
-    before, after : (n,) bool array
-        Whether the original model and the new one are wrong.
-    """
+    """The errors before and after on rows that new models were judged on, each by a model not fitted on it."""
 
     region: IntArray
     before: BoolArray
@@ -310,18 +293,7 @@ def judge_models(
     folds: IntArray,
     regions_without: Sequence[Sequence[int]],
 ) -> Judgement:
-    """Evaluate new models, fold by fold, on rows that they were not fitted on.
-
-    Parameters
-    ----------
-    fitter : RegionModelFitter
-    rows : RowsInRegions
-    wrong : (n,) bool array
-        Whether the original model is wrong.
-    folds : (n,) array of int
-    regions_without : sequence of sequences of int
-        For each fold, the regions to repair, chosen without it.
-    """
+    """Evaluate new models, fold by fold, on rows that they were not fitted on."""
     after, is_judged = wrong.copy(), np.zeros(len(rows), dtype=bool)
     for fold, regions in enumerate(regions_without):
         for region, made in fitter.models(rows.take(folds != fold), regions).items():
@@ -340,17 +312,7 @@ def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int
 
 @dataclass(frozen=True, eq=False)
 class _Inside:
-    """The parts of a model that a repair needs.
-
-    Attributes
-    ----------
-    fitted : SEPClassifier or TrustedClassifier
-        The classifier that has the regions.
-    earlier : dict of int to SEPClassifier
-        The models that earlier repairs gave its regions.
-    lost_promise : bool
-        Whether the model makes a promise, which will not hold for new labels.
-    """
+    """The parts of a model that a repair needs."""
 
     fitted: HasRegions
     earlier: dict[int, SEPClassifier]

@@ -40,17 +40,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Entries:
-    """What every chart has: entries of two values each.
-
-    Attributes
-    ----------
-    title : str
-    axis : str
-        What the values are, or what is counted.
-    keys : (str, str)
-        What the two marks, or the two parts of a bar, stand for.
-    pairs : sequence of Pair
-    """
+    """What every chart has: entries of two values each."""
 
     title: str
     axis: str
@@ -68,15 +58,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class PairChart(Entries):
-    """Two marks on one line for every pair, joined: the first hollow, the second filled.
-
-    Attributes
-    ----------
-    title, axis, keys, pairs
-        As in `Entries`.
-    is_share : bool
-        Whether values are shares, shown as percentages.
-    """
+    """Two marks on one line for every pair, joined: the first hollow, the second filled."""
 
     is_share: bool = True
 

@@ -75,10 +75,7 @@ def feature_names(decisions: Decisions) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LocatedRows:
-    """Decisions on rows, with the region of each row and its features in the model that defines the regions.
-
-    Features have the names of the table, also through the steps of a pipeline where these can be traced.
-    """
+    """Decisions on rows, with the region of each row and its features in the model that defines the regions."""
 
     decisions: Decisions
     region: IntArray
@@ -95,10 +92,7 @@ def locate(estimator: Any, X: Any) -> LocatedRows:
 
 
 def sep_models(estimator: Any) -> list[SEPModel]:
-    """The model that defines the regions inside an estimator, followed by those of repaired regions.
-
-    The training summary of the first one, and so its names, are in the features that went into a pipeline.
-    """
+    """The model that defines the regions inside an estimator, followed by those of repaired regions."""
     check_is_fitted(estimator)
     around = list(region_layers(estimator))
     model = getattr(around[-1].classifier, "model_", None)
@@ -183,10 +177,7 @@ def synchronized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate
 
 
 def training_rows_again(decisions: Decisions) -> tuple[int, int]:
-    """How many of the training rows that the models behind decisions remember are among these rows, of how many.
-
-    Both are 0 if there are no more of them than chance explains, or if nothing is remembered.
-    """
+    """How many of the training rows that the models behind decisions remember are among these rows, of how many."""
     n_again, n_remembered = 0, 0
     for partition in _partitions(decisions):
         seen, usual = partition.model.seen_rows, partition.model.usual

@@ -38,8 +38,6 @@ MOST_ROWS_EACH = 8.0
 def code_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
     """A finding for each column with numbers that may stand for a missing value, and for each that may hold ids.
 
-    The values are those that `Column.read` gives; without labels, only names show which columns hold ids.
-
     Examples
     --------
     >>> dose = np.append(np.arange(100.0) % 10, [999.0] * 5)
@@ -112,10 +110,7 @@ def _id_findings(name: str, column: NDArray[Any], labels: IntArray | None) -> li
 
 
 def _alike(which: IntArray, labels: IntArray, is_text: bool) -> float:
-    """How often two rows of one value have the same label, if far more often than others; otherwise 0.
-
-    Numbers that are amounts tell as much about a label if they differ a little.
-    """
+    """How often two rows of one value have the same label, if far more often than others; otherwise 0."""
     n_labels, rows, of_label = int(labels.max()) + 1, np.bincount(which), np.bincount(labels)
     cells, times = np.unique(which * n_labels + labels, return_counts=True)
     n_pairs = max(1, int((rows * (rows - 1)).sum()))

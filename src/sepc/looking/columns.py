@@ -35,13 +35,6 @@ TOLERANCE = 1e-6
 def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
     """A finding if the last row is called a total and holds a sum, or if all of its numbers, at least two, are sums.
 
-    Parameters
-    ----------
-    last : mapping of name to array
-        The last cell of each column as given; empty for a table without rows.
-    values : mapping of name to (n,) array
-        The columns that are used, as `Column.read` gives them.
-
     Examples
     --------
     >>> sold = np.array([12.0, 7.0, 9.5, 28.5])
@@ -152,10 +145,7 @@ REMEDY = "Name them in categorical_features to take them as categories."
 
 
 def column_findings(columns: Collection[Column], *, has_names: bool = True) -> list[Finding]:
-    """A finding for each column that is left out, read as another type, or in doubt.
-
-    Columns without names, as in an array, are used whatever they seem to be.
-    """
+    """A finding for each column that is left out, read as another type, or in doubt."""
     found = [_finding(column, has_names) for column in columns]
     return [finding for finding in found if finding is not None]
 
@@ -175,10 +165,7 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
 
 
 def warn_of_columns(columns: Collection[Column], stacklevel: int) -> None:
-    """Warn once of all columns that are left out, read as another type, or in doubt, if there are any.
-
-    With a `stacklevel` of 1 the warning points at the caller.
-    """
+    """Warn once of all columns that are left out, read as another type, or in doubt, if there are any."""
     words = _words(columns)
     if words:
         warnings.warn(" ".join(words), LeftOutWarning, stacklevel=stacklevel + 1)
@@ -242,9 +229,6 @@ def without_a_letter(text: str) -> set[str]:
 def are_one_letter_apart(first: str, second: str) -> bool:
     """Whether texts differ by a letter added, dropped, replaced or swapped with the next, in a word of four or more.
 
-    The first letter of the word must be the same, since 'typical' and 'atypical' are different words, and what
-    differs must be letters, since 'grade1' and 'grade2' are different too.
-
     Examples
     --------
     >>> are_one_letter_apart("sick", "sikc"), are_one_letter_apart("type a", "type b")
@@ -279,15 +263,7 @@ MOST_COMPARED = 2_000
 
 
 def category_findings(columns: Collection[Column], values: Mapping[str, NDArray[Any]]) -> list[Finding]:
-    """A finding for each categorical column with values that differ only in case and blanks, or may mean missing.
-
-    Parameters
-    ----------
-    columns : columns
-        What the columns are.
-    values : mapping of name to (n,) array
-        The columns that are used.
-    """
+    """A finding for each categorical column with values that differ only in case and blanks, or may mean missing."""
     found = []
     for column in columns:
         if column.kind is Kind.CATEGORY and not column.doubt:

@@ -42,12 +42,7 @@ def copy_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None
 
 
 def copies(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> IntArray | None:
-    """For each row, the number of the distinct row that it equals, if many rows are copies of others; otherwise None.
-
-    Rows of few possible values are often equal by chance. Then even more pairs differ in a single column, which copies
-    hardly ever do; and unlike copies of a whole table, not all rows occur equally often with the same label. The values
-    are those that `Column.read` gives.
-    """
+    """For each row, the number of the distinct row that it equals, if many are copies of others; otherwise None."""
     hashes = [_hashed(column, j) for j, column in enumerate(values.values())]
     if not hashes or len(hashes[0]) < FEWEST_DIFFERENT:
         return None

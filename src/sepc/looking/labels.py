@@ -54,13 +54,6 @@ class Misspelling:
 def label_findings(y: ArrayLike, *, has_all: bool = True) -> list[Finding]:
     """What stands out in labels.
 
-    Parameters
-    ----------
-    y : array of shape (n,)
-        Labels of any type.
-    has_all : bool
-        Whether these are the labels of all rows; a sample does not show which labels have few rows.
-
     Examples
     --------
     >>> for finding in label_findings(["sick"] * 40 + ["well"] * 60 + ["Sick"]):

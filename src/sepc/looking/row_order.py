@@ -38,14 +38,6 @@ IN_BLOCKS_ADVICE = (
 def row_findings(values: Mapping[str, NDArray[Any]], y: ArrayLike | None = None) -> list[Finding]:
     """Findings about the order of rows: dates, a column that they are sorted by, and drift.
 
-    Rows in blocks of one label are not drift: features are compared with the row number within labels.
-
-    Parameters
-    ----------
-    values : mapping of name to (n,) array
-        The columns that are used, as `Column.read` gives them; categories are ignored.
-    y : array of shape (n,), optional
-
     Examples
     --------
     >>> day = np.arange(200.0)
@@ -158,17 +150,7 @@ LEAF_ROWS = 5
 
 
 def leakage_findings(columns: Collection[Column], read: Mapping[str, NDArray[Any]], y: NDArray[Any]) -> list[Finding]:
-    """A finding for each feature that predicts the label by itself, judged on rows that its rule was not fitted on.
-
-    Parameters
-    ----------
-    columns : columns
-        What the columns are.
-    read : mapping of name to (n,) array
-        The values of the columns that are used: numbers, dates or categories.
-    y : (n,) array
-        The labels, none of them missing.
-    """
+    """A finding for each feature that predicts the label by itself, judged on rows that its rule was not fitted on."""
     labels, codes = np.unique(y.astype(str), return_inverse=True)
     if not 2 <= len(labels) <= MOST_LABELS:
         return []
@@ -217,11 +199,7 @@ def _predict(
 
 
 def _fewest_wrong(numbers: NDArray[Any], codes: IntArray, leaves: int) -> float:
-    """A lower bound on the rows that a tree with this many leaves gets wrong, whatever it has learnt.
-
-    In the order of the numbers, with missing ones last, a leaf predicts one label. Every change of label beyond those
-    between leaves is next to a wrong row, and a wrong row is next to at most two.
-    """
+    """A lower bound on the rows that a tree with this many leaves gets wrong, whatever it has learnt."""
     n_changes = int(np.count_nonzero(np.diff(codes[np.argsort(numbers)])))
     return (n_changes - leaves) / 2
 

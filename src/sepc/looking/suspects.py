@@ -111,18 +111,7 @@ def suspects(model: Any, y: ArrayLike) -> Suspects:
 
 
 def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: NDArray[Any]) -> Suspects:
-    """Rank rows whose label is probably wrong.
-
-    A row is a suspect if another label is the most likely one, and at least as likely as it is on average for rows that
-    have it (confident learning, Northcutt et al., 2021).
-
-    Parameters
-    ----------
-    probabilities : (n, C) array
-        From models that have not seen the row; rows of NaN are not judged.
-    labels : (n,) array
-    classes : (C,) array, sorted
-    """
+    """Rank rows whose label is probably wrong."""
     if len(probabilities) != len(labels):
         raise ValueError(f"There are {len(labels):,} labels for {len(probabilities):,} rows with probabilities.")
     judged = np.flatnonzero(~np.isnan(probabilities).any(axis=1))
@@ -137,16 +126,7 @@ def suspected_labels(probabilities: FloatArray, labels: NDArray[Any], classes: N
 
 
 def doubt(probabilities: FloatArray, given: IntArray) -> FloatArray:
-    """How doubtful each label is: the probability that another one is right.
-
-    If labels are wrong at random and the probabilities are right, no other ranking finds more of the wrong ones.
-
-    Parameters
-    ----------
-    probabilities : (n, C) array
-    given : (n,) array of int
-        The column of each row's label.
-    """
+    """How doubtful each label is: the probability that another one is right."""
     return np.asarray(1.0 - probabilities[np.arange(len(given)), given])
 
 

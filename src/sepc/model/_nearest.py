@@ -27,17 +27,7 @@ BLOCK_ROWS = 16384
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The places nearest to some rows; ellipsoids are numbered from 0 to K - 1, isolated points from K.
-
-    Parameters
-    ----------
-    place : ndarray of shape (n,)
-        The nearest place; the first of several that are tied.
-    distance : ndarray of shape (n,)
-        Euclidean distance to the nearest place.
-    tied_rows, tied_places : ndarray of shape (t,)
-        The tied places of the rows that have several, by row and then by place.
-    """
+    """The places nearest to some rows; ellipsoids are numbered from 0 to K - 1, isolated points from K."""
 
     place: IntArray
     distance: FloatArray
@@ -47,18 +37,7 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepare_places`.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (K, d)
-    axes : ndarray of shape (K, d, d)
-        Unit directions of the semi-axes, as rows.
-    semi_axes : ndarray of shape (K, d)
-        Their lengths, longest first.
-    isolated : cKDTree
-        The J isolated points.
-    """
+    """Ellipsoids and isolated points prepared for `nearest_of`; built once by `prepare_places`."""
 
     centers: FloatArray
     axes: FloatArray
@@ -91,21 +70,6 @@ def nearest_places(
     rows: FloatArray, squared_radii: FloatArray, centers: FloatArray, roots: FloatArray, isolated: FloatArray
 ) -> Nearest:
     """Find the ellipsoid or isolated point nearest to each row that lies in no ellipsoid.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    squared_radii : ndarray of shape (n, K)
-        Squared radii of the rows in the ellipsoids, as from `squared_radii`.
-    centers : ndarray of shape (K, d)
-    roots : ndarray of shape (K, d, d)
-    isolated : ndarray of shape (J, d)
-        K or J may be 0, but not both.
-
-    Raises
-    ------
-    ValueError
-        If there are neither ellipsoids nor isolated points.
 
     Examples
     --------
@@ -154,10 +118,7 @@ def _nearest_in_block(places: Places, rows: FloatArray, squared_radii: FloatArra
 
 
 def _ellipsoid_distances(places: Places, rows: FloatArray, squared_radii: FloatArray, within: FloatArray) -> FloatArray:
-    """Distance of each row to each ellipsoid that may be nearest; infinity for those proved to be farther.
-
-    For every row the distance to one guessed ellipsoid is computed; lower bounds then rule out most of the others.
-    """
+    """Distance of each row to each ellipsoid that may be nearest; infinity for those proved to be farther."""
     to_ellipsoids = np.full(squared_radii.shape, np.inf)
     if len(places.centers) == 0:
         return to_ellipsoids
@@ -189,10 +150,7 @@ def _first_guess(to_centers: FloatArray, squared_radii: FloatArray) -> IntArray:
 
 
 def _lower_bounds(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
-    """Lower bounds on distances to an ellipsoid, from two of its tangent planes; NaN where that overflows.
-
-    One plane is perpendicular to the line to the center, the other touches where that line enters the ellipsoid.
-    """
+    """Lower bounds on distances to an ellipsoid, from two of its tangent planes; NaN where that overflows."""
     longest = semi_axes[0]
     ratios = semi_axes / longest
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

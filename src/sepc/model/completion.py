@@ -47,11 +47,7 @@ def imputation_mixture(model: SEPModel) -> ImputationMixture:
 def draw_completions(
     model: SEPModel, rows: FloatArray, n_draws: int = N_DRAWS
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Draw completions of the rows with missing values; yields positions of rows and arrays (n, n_draws, width).
-
-    Rows are in the user's own features, with NaN for missing values; category codes may follow. Values of standalone
-    features are drawn like the others where they are missing, but nothing is drawn given them.
-    """
+    """Draw completions of the rows with missing values; yields positions of rows and arrays (n, n_draws, width)."""
     gaps = np.isnan(rows[:, : len(model.shift)])
     lacking = np.flatnonzero(gaps.any(axis=1))
     if len(lacking) == 0:

@@ -20,31 +20,13 @@ TIE = 1e-12
 
 
 def smooth(exact: FloatArray, wider: FloatArray, shares: FloatArray) -> FloatArray:
-    """Class probabilities from the rows exactly where a query lies, smoothed by a wider set where these are few.
-
-    Parameters
-    ----------
-    exact : (S, C) array
-        Rows of each class with exactly the query's set of ellipsoids.
-    wider : (S, C) array
-        Rows of each class in all of these ellipsoids or, where there are none, in any of them.
-    shares : (C,) array
-        The prior where no row is near: the class shares of the training set, or equal shares.
-
-    Returns
-    -------
-    (S, C) array
-        Rows sum to one.
-    """
+    """Class probabilities from the rows exactly where a query lies, smoothed by a wider set where these are few."""
     around = (wider + shares) / (wider.sum(axis=1, keepdims=True) + 1.0)
     return np.asarray((exact + PRIOR_ROWS * around) / (exact.sum(axis=1, keepdims=True) + PRIOR_ROWS))
 
 
 def published_probabilities(counts: FloatArray, label: IntArray, class_counts: IntArray) -> FloatArray:
     """Class probabilities of the paper, Eqs. 7 to 9, as its worked example computes them.
-
-    One row is added to the predicted label in the region, and one to the largest class in the prior; so counts (1, 5)
-    among 547 and 256 rows give the second label 0.737 (row 16 of docs/explanation/differences.md).
 
     Examples
     --------
@@ -58,10 +40,7 @@ def published_probabilities(counts: FloatArray, label: IntArray, class_counts: I
 
 
 def credible_interval(probability: FloatArray, n_rows: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Credible interval for the probability that a label is right, given evidence from `n_rows` rows.
-
-    The posterior is a beta distribution with mean `probability`, worth `n_rows` rows plus `PRIOR_ROWS`.
-    """
+    """Credible interval for the probability that a label is right, given evidence from `n_rows` rows."""
     weight = n_rows + PRIOR_ROWS
     return beta_interval(probability * weight, (1.0 - probability) * weight, confidence)
 
@@ -97,14 +76,7 @@ def judge_seen(model: SEPModel, known: IntArray) -> Verdicts:
 
 
 def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[Verdicts, IntArray, FloatArray]:
-    """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade.
-
-    The rows are standardised, and `squared` holds their squared radii, of shape (m, K). Also returns the nearest
-    places and the gauges.
-
-    Far away the label is still that of the nearest place, but probabilities tend to equal ones (row 15 of
-    docs/explanation/differences.md).
-    """
+    """Case 3: decide as in the nearest ellipsoid, or as at the nearest isolated row, with counts that fade."""
     if model.weights is None:
         nearest = nearest_of(model.places, rows, squared)
         gauge = 1.0 + nearest.distance
@@ -129,11 +101,7 @@ def judge_outside(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tup
 
 
 def smallest_gauge(model: SEPModel, rows: FloatArray, squared: FloatArray) -> tuple[IntArray, FloatArray]:
-    """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge.
-
-    `squared` holds their squared radii, of shape (m, K). The gauge of an isolated row is one plus the distance to it,
-    measured in root mean square deviations of a feature.
-    """
+    """For rows outside all ellipsoids: the place with the smallest gauge, and that gauge."""
     n, d = rows.shape
     place, gauge = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
     if model.n_ellipsoids:

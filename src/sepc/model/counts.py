@@ -29,13 +29,6 @@ HALF_BITS = WORD_BITS // 2
 class SignatureTable(ShownOnOneLine):
     """How many training rows of each class lie in exactly which ellipsoids, for every set that occurs.
 
-    Attributes
-    ----------
-    memberships : (T, K) bool array
-        The sets of ellipsoids, in lexicographic order.
-    counts : (T, C) array
-        Training rows of each class that lie in exactly the ellipsoids of a set.
-
     Examples
     --------
     Two ellipsoids; 5 rows of the first class lie in the first alone, 1 in both, 3 rows of the second in the second.
@@ -120,10 +113,7 @@ class SignatureTable(ShownOnOneLine):
         return np.where(known[places] == wanted, rows[places], -1)
 
     def _sum_where(self, sets: BoolArray, is_meant: Callable[[Floats, Floats], BoolArray]) -> IntArray:
-        """Rows of each class in the table rows that `is_meant` finds for each of `sets`, of shape (S, C).
-
-        Pairs of set and table row are compared block by block, since all at once may not fit into memory.
-        """
+        """Rows of each class in the table rows that `is_meant` finds for each of `sets`, of shape (S, C)."""
         # BLAS takes no integers. Doubles hold counts exactly up to 2^53 rows, and floats hold up to 2^24 ellipsoids.
         summed = np.zeros((len(sets), self.counts.shape[1]))
         K, C = self.memberships.shape[1], self.counts.shape[1]
@@ -159,14 +149,7 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class StackedSignatures(Signatures):
-    """`Signatures` of all ellipsoids at once, three times as fast as one at a time.
-
-    Attributes
-    ----------
-    stack : Stack
-    slack : float
-        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
-    """
+    """`Signatures` of all ellipsoids at once, three times as fast as one at a time."""
 
     stack: Stack
     slack: float
@@ -233,11 +216,7 @@ class Verdicts:
 
 
 class KeptVerdicts:
-    """Verdicts on the sets in a model's table, each filled in when a row first has that set.
-
-    Memory is reserved for all of them, and used for those that occur. The last entry, at -1, stands for sets that are
-    not in the table.
-    """
+    """Verdicts on the sets in a model's table, each filled in when a row first has that set."""
 
     def __init__(self, n_sets: int, n_classes: int) -> None:
         self._size = n_sets, n_classes

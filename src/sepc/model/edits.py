@@ -212,19 +212,7 @@ class Edit(ShownOnOneLine):
 
 @record
 class Edits:
-    """The edits of a model in order, and what they changed.
-
-    Attributes
-    ----------
-    made : tuple of Edit
-        What was changed, in order.
-    original : Weights
-        The weights without any edit.
-    fixed : (F,) array
-        The features and category codes of columns that were dropped, as positions in a row.
-    typical : (F,) array
-        Their values in every row.
-    """
+    """The edits of a model in order, and what they changed."""
 
     made: tuple[Edit, ...] = parts(Edit)
     original: Weights = part(Weights)
@@ -291,14 +279,7 @@ NO_ROWS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Some curves of one feature, with common knots.
-
-    Attributes
-    ----------
-    knots : (s,) array
-    slopes : (m,) array
-    levels : (s + 1, m) array
-    """
+    """Some curves of one feature, with common knots."""
 
     knots: FloatArray
     slopes: FloatArray
@@ -396,10 +377,7 @@ def contrast_of(curves: Curves, label: int) -> Curves:
 
 
 def put_contrast(curves: Curves, label: int, contrast: Curves) -> Curves:
-    """The curves of all classes in which that of `label` against the others is `contrast`.
-
-    With two classes, the other one becomes zero, so that the log-odds are those of the contrast exactly.
-    """
+    """The curves of all classes in which that of `label` against the others is `contrast`."""
     split = curves.split(contrast.knots)
     others = np.arange(len(curves.slopes)) != label
     slopes, levels = split.slopes.copy(), split.levels.copy()

@@ -20,15 +20,7 @@ from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, near
 
 @dataclass(frozen=True, eq=False)
 class EmptyCategory:
-    """A categorical column that is missing in a row.
-
-    Attributes
-    ----------
-    positions : (k + 1,) array
-        Positions in a row of the features that encode the column, then of its code.
-    fillings : (m, k + 1) array
-        The values there for each category that may be the missing one.
-    """
+    """A categorical column that is missing in a row."""
 
     positions: IntArray
     fillings: FloatArray
@@ -45,10 +37,7 @@ class EmptyCategory:
         return int(self.positions[0])
 
     def likely(self, model: SEPModel, probabilities: FloatArray) -> FloatArray:
-        """`N_DRAWS` fillings, in proportion to the frequency of their categories in the likely classes.
-
-        Every category counts as if each class had one more row with it.
-        """
+        """`N_DRAWS` fillings, in proportion to the frequency of their categories in the likely classes."""
         if model.usual is None:
             shares = np.ones(len(self.fillings))
         else:
@@ -91,16 +80,7 @@ LEAST_LEAD = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class EllipsoidSection:
-    """A section of an ellipsoid: the known features are fixed at the values of a row.
-
-    Attributes
-    ----------
-    missing : (g,) bool array
-    center : (g,) array
-        The row without standalone features, with the center of the section in place of missing values.
-    root : (m, m) array
-        The section holds ``center + root @ u`` for all u of length at most 1.
-    """
+    """A section of an ellipsoid: the known features are fixed at the values of a row."""
 
     missing: BoolArray
     center: FloatArray
@@ -136,13 +116,7 @@ def possible_ellipsoids(model: SEPModel, row: FloatArray, empty: Sequence[EmptyC
 
 @dataclass(frozen=True, eq=False)
 class SectionBoxes:
-    """Boxes in the coordinates of a section, where the section is the unit ball.
-
-    Attributes
-    ----------
-    middles, halves : (B, m) arrays
-        A box holds all points that differ from its middle by at most `halves` along every axis.
-    """
+    """Boxes in the coordinates of a section, where the section is the unit ball."""
 
     middles: FloatArray
     halves: FloatArray
@@ -177,11 +151,7 @@ class SectionBoxes:
 
 
 def is_certain(model: SEPModel, row: FloatArray, label: int, empty: Sequence[EmptyCategory] = ()) -> bool:
-    """Whether a row keeps this label, a position among the classes, however it is completed within ellipsoids.
-
-    A missing category may be any known one, even if no ellipsoid then holds the row; but at least one category must
-    put it in an ellipsoid.
-    """
+    """Whether a row keeps this label, a position among the classes, however it is completed within ellipsoids."""
     if model.weights is None or n_ways(empty) > MOST_WAYS:
         return False
     is_like_training = False
@@ -247,17 +217,7 @@ def _is_ahead(lead: Lead) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """The score of a label minus that of another, in a section.
-
-    Attributes
-    ----------
-    model, weights, section
-    constant : float
-        The part that does not depend on the missing numbers.
-    label, other : int
-    apart, turned : (K, d) and (K, d, m) arrays
-        The section's center and axes, in coordinates where each ellipsoid is the unit ball.
-    """
+    """The score of a label minus that of another, in a section."""
 
     model: SEPModel
     weights: Weights
@@ -354,17 +314,7 @@ def _bell(distance: FloatArray, width: float) -> FloatArray:
 def value_of_information(
     model: SEPModel, row: FloatArray, known: Sequence[tuple[IntArray, FloatArray]], min_trust: float
 ) -> list[tuple[float, float]]:
-    """For each set of values that may become known: the share of draws accepted with them, and the mean trust.
-
-    Parameters
-    ----------
-    model : SEPModel
-    row : array
-        In the user's own features, with NaN for missing values.
-    known : sequence of pairs
-        Positions in the row that become known together, and likely values, of shape (draws, number of positions).
-    min_trust : float
-    """
+    """For each set of values that may become known: the share of draws accepted with them, and the mean trust."""
     completed_rows = np.repeat(row[None, None], len(known), axis=0).repeat(N_DRAWS, axis=1)
     for completed_row, (positions, values) in zip(completed_rows, known, strict=True):
         completed_row[:, positions] = values

@@ -25,15 +25,7 @@ HALTON_COLUMNS = 8
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Normal distributions.
-
-    Attributes
-    ----------
-    centers : (K, d) array
-    precisions : (K, d, d) array
-        Inverses of the covariances.
-    log_weights : (K,) array
-    """
+    """Normal distributions."""
 
     centers: FloatArray
     precisions: FloatArray
@@ -42,18 +34,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """A mixture conditioned on rows in which the same features are missing.
-
-    Attributes
-    ----------
-    missing : (d,) bool array
-    log_shares : (n, K) array
-        Logarithm of the probability of each distribution, given the known features of each row.
-    means : (n, K, m) array
-        Means of the missing features.
-    roots : (K, m, m) array
-        Factors of their covariances.
-    """
+    """A mixture conditioned on rows in which the same features are missing."""
 
     missing: BoolArray
     log_shares: FloatArray
@@ -100,11 +81,7 @@ def _normalize(logs: FloatArray) -> FloatArray:
 
 @lru_cache
 def _points(n: int, d: int) -> FloatArray:
-    """Points spread evenly over the unit cube, strictly inside it.
-
-    The first columns are a Halton sequence. In later columns the sequence starts with small numbers only and would need
-    more points to cover the interval, so each of those columns is a shuffle of evenly spaced numbers.
-    """
+    """Points spread evenly over the unit cube, strictly inside it."""
     n_halton = min(d, HALTON_COLUMNS)
     points = np.empty((n, d))
     # The first point of the sequence is the origin.
@@ -133,17 +110,7 @@ FEWEST_DISTINCT = 20
 
 @record
 class NormalScores:
-    """Converts features to normal scores and back.
-
-    Attributes
-    ----------
-    shift, scale : (d,) arrays
-        A roughly normal feature is standardised as ``(x - shift) / scale``.
-    is_normal : (d,) bool array
-        Whether the score of a feature is the standardised feature.
-    quantiles : (d, Q) array
-        Quantiles of each feature in training, ascending.
-    """
+    """Converts features to normal scores and back."""
 
     shift: FloatArray = given()
     scale: FloatArray = given()
@@ -223,16 +190,7 @@ MOST_PRECISION = 1e12
 
 @record
 class ImputationMixture:
-    """Normal distributions of scores: of the owner's rows in each ellipsoid, and of each class's remaining rows.
-
-    Attributes
-    ----------
-    scores : NormalScores
-    centers, covariances : (G, d) and (G, d, d) arrays
-        Means and covariances of the scores.
-    class_rows : (G, C) array
-        Training rows of each class that each distribution was fitted to.
-    """
+    """Normal distributions of scores: of the owner's rows in each ellipsoid, and of each class's remaining rows."""
 
     scores: NormalScores = part(NormalScores, is_inline=True)
     centers: FloatArray = floats("G", "d", low=-MOST_SCORE, high=MOST_SCORE)

@@ -51,26 +51,7 @@ FARTHEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stack_ellipsoids`.
-
-    Parameters
-    ----------
-    centers : ndarray of shape (K, d)
-    roots : ndarray of shape (K, d, d)
-    origin : ndarray of shape (d,)
-        The mean center, the origin of the polynomials.
-    farthest : float
-        Coordinates are clipped here.
-    coefficients : ndarray of shape (K, d * (d + 1) / 2 + d + 1)
-        Of the polynomials: first of the products, then of the coordinates, then the constant. Empty if every row is
-        measured.
-    margins : ndarray of shape (K, 1)
-        A polynomial value nearer to 1 than this is not trusted.
-    rough : ndarray of shape (r,)
-        The ellipsoids whose polynomials are trusted only where the value is large enough.
-    slopes, offsets : ndarray of shape (r, 1)
-        Large enough means above ``slope * (|x - origin|^2 + offset)``.
-    """
+    """Ellipsoids prepared for `tiles_of_squared_radii`; built once by `stack_ellipsoids`."""
 
     centers: FloatArray
     roots: FloatArray
@@ -91,12 +72,7 @@ class Stack:
 
 
 def stack_ellipsoids(centers: FloatArray, roots: FloatArray) -> Stack:
-    """Prepare ellipsoids, given by centers of shape (K, d) and roots of shape (K, d, d), for many rows.
-
-    Every term of a polynomial is rounded in the sum, its coefficient, its monomial and the shift; at a row `x` the
-    terms add up to at most ``|root|^2 (|x| + |center|)^2``, all from the origin. For a row of gauge `g` that is at most
-    ``|root|^2 (2 |center| + g * longest semi-axis)^2``.
-    """
+    """Prepare ellipsoids, given by centers of shape (K, d) and roots of shape (K, d, d), for many rows."""
     K, d = centers.shape
     origin = centers.mean(axis=0) if K else np.zeros(d)
     sizes = np.linalg.norm(roots, axis=(1, 2))
@@ -127,19 +103,6 @@ def stack_ellipsoids(centers: FloatArray, roots: FloatArray) -> Stack:
 def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
     """``|roots[k] (x - centers[k])|^2`` for each row `x` and each ellipsoid `k`.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    centers : ndarray of shape (K, d)
-    roots : ndarray of shape (K, d, d)
-
-    Returns
-    -------
-    ndarray of shape (n, K)
-        In column order. Bit for bit the same for a row alone and for that row among others. As accurate as
-        `Ellipsoid.squared_radius` within `BOUNDARY_MARGIN` of 1, and elsewhere within `POLYNOMIAL_ERROR`, relative to
-        values above 1. Rows too far away for a float get a very large value or infinity.
-
     Examples
     --------
     >>> squared_radii(np.array([[3.0], [0.0]]), np.array([[1.0], [5.0]]), np.array([[[1.0]], [[0.5]]])).round(6)
@@ -159,12 +122,7 @@ def tiles_of_squared_radii(rows: FloatArray, stack: Stack) -> Iterator[tuple[sli
 
 
 def padded_tiles(rows: FloatArray, stack: Stack, n_extra: int = 0) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Divide rows into tiles: which rows, the rows as columns, and their squared radii of shape (K, tile).
-
-    A tile is padded with zeros or earlier rows to whole slabs, so that BLAS rounds a row the same, alone or among many.
-    The columns are overwritten by the next tile; the squared radii are new memory. Tiles are smaller if the caller
-    computes very many extra numbers per row.
-    """
+    """Divide rows into tiles: which rows, the rows as columns, and their squared radii of shape (K, tile)."""
     tile_rows = min(stack.tile_rows(n_extra), whole_slabs(len(rows)))
     columns = np.zeros((len(stack.origin), tile_rows))
     monomials = np.ones((stack.coefficients.shape[1], tile_rows))
@@ -201,10 +159,7 @@ def _slabs(columns: FloatArray) -> FloatArray:
 
 
 def _polynomials(columns: FloatArray, n_rows: int, monomials: FloatArray, stack: Stack) -> FloatArray:
-    """Squared radii from polynomials, measured where these are not accurate enough.
-
-    Padding alone never triggers a measurement.
-    """
+    """Squared radii from polynomials, measured where these are not accurate enough."""
     coordinates = monomials[-1 - len(columns) : -1]
     np.subtract(columns, stack.origin[:, np.newaxis], out=coordinates)
     np.minimum(coordinates, stack.farthest, out=coordinates)
@@ -297,21 +252,7 @@ TileFunction: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """Where some rows lie.
-
-    Attributes
-    ----------
-    keys : (n, W) array
-        The set of ellipsoids of each row, packed into numbers; zeros without `with_keys`.
-    squared : (n,) array
-        The smallest squared radius of each row in any ellipsoid; infinite if there is none.
-    outside : (m,) array
-        The rows that lie in no ellipsoid.
-    outside_squared : (m, K) array
-        Their squared radii in every ellipsoid.
-    extra : (n, m) array
-        What the function `extra` computed.
-    """
+    """Where some rows lie."""
 
     keys: FloatArray
     squared: FloatArray
@@ -328,10 +269,7 @@ def locate(
     n_extra: int = 0,
     with_keys: bool = True,
 ) -> Located:
-    """Find the ellipsoids of every row, tile by tile, so that squared radii are never all in memory.
-
-    The function `extra` may compute `n_extra` further numbers per row from the squared radii of a tile.
-    """
+    """Find the ellipsoids of every row, tile by tile, so that squared radii are never all in memory."""
     n, K = len(rows), len(stack.centers)
     limit = 1.0 + slack
     squared, keys, extras = np.full(n, np.inf), np.zeros((n, len(_words(K)))), np.empty((n, n_extra))

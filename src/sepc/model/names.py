@@ -241,16 +241,7 @@ def _make_unique(names: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _UsualRanges:
-    """Usual values in several sets of ellipsoids: a box for each set.
-
-    Attributes
-    ----------
-    usual : TrainingSummary
-    low, high : (n, d) arrays
-        The range of every feature, in the user's own features.
-    category_shares : (n, S) array
-        How frequent each category is, column by column; NaN for a set with too few rows.
-    """
+    """Usual values in several sets of ellipsoids: a box for each set."""
 
     usual: TrainingSummary
     low: FloatArray

@@ -70,10 +70,7 @@ def running_versions() -> tuple[str, ...]:
 
 
 def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of every standardised feature, each of shape (d,).
-
-    They are estimated from ellipsoids and isolated rows; those of standalone features, from their quantiles.
-    """
+    """Mean and standard deviation of every standardised feature, each of shape (d,)."""
     places, held, mean = weighed_places(model)
     squared = (places - mean) ** 2
     in_ellipsoids = np.sum(np.linalg.inv(model.roots) ** 2, axis=2)
@@ -89,10 +86,7 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
 
 
 def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the standardised features of ellipsoids, of shapes (g,) and (g, g).
-
-    A place without rows, as after a repair, counts as one row, since it is still plotted.
-    """
+    """Mean and covariance of the standardised features of ellipsoids, of shapes (g,) and (g, g)."""
     places = np.concatenate([model.centers, model.isolated])
     held = np.maximum(model.place_rows, 1).astype(np.float64)
     held /= held.sum()

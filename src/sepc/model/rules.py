@@ -39,19 +39,7 @@ def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: In
 
 
 def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
-    """Why rows are not accepted, judged by the training rows within the model's reach.
-
-    UNSEEN if there are none and the row lies in no ellipsoid. THIN if at least a share `min_trust` of them agree on a
-    label, so that more rows like them would be enough. OVERLAP otherwise.
-
-    Parameters
-    ----------
-    model : SEPModel
-    standardized : (n, d) array
-    inside : (n,) bool array
-        Whether a row lies in an ellipsoid.
-    min_trust : float
-    """
+    """Why rows are not accepted, judged by the training rows within the model's reach."""
     cause = np.empty(len(standardized), dtype=np.int64)
     n_block = max(1, BLOCK_ENTRIES // max(1, model.n_places))
     for start in range(0, len(cause), n_block):
@@ -65,11 +53,7 @@ def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_tru
 
 
 def _rows_within_reach(model: SEPModel, standardized: FloatArray) -> FloatArray:
-    """Count the training rows of each class within reach, of shape (n, C).
-
-    A training row counts if all its ellipsoids are within reach: a large one may be near although the row lies in a
-    small one far away. An isolated row counts if it is itself within reach.
-    """
+    """Count the training rows of each class within reach, of shape (n, C)."""
     keys = np.concatenate(
         [
             pack_sets(_within_reach(model, standardized[place], squared))
@@ -109,10 +93,7 @@ BLOCK_PAIRS = 2**24
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them.
-
-    The cause of a rejected row is `NOT_YET`, a placeholder, unless it is missing values.
-    """
+    """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them."""
 
     label: NDArray[Any]
     trust: FloatArray
@@ -177,10 +158,7 @@ def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[F
 
 
 def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArray | None, FloatArray, IntArray]:
-    """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks.
-
-    With weights, trust and probabilities by counts are not filled in.
-    """
+    """Verdicts by counts, probabilities by weights (None without weights), gauges and nearest places, in blocks."""
     n, C = len(rows), len(model.classes)
     counted, gauge, place = Verdicts.blank(n, C), np.empty(n), np.full(n, -1)
     weighed, names = (None, FIELDS) if model.weights is None else (np.empty((n, C)), BESIDE_WEIGHTS)
@@ -281,16 +259,7 @@ def _have_gaps(model: SEPModel, rows: FloatArray) -> bool:
 
 
 def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
-    """Decide on rows of which some have missing values (NaN).
-
-    Returns
-    -------
-    complete : array
-        The rows, completed by the most typical draw where values are missing.
-    judged : JudgedRows
-        For a row with missing values, probabilities and trust are averages over its completions; region, rule and
-        counts are those of the most typical one.
-    """
+    """Decide on rows of which some have missing values (NaN)."""
     d = len(model.shift)
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))
     parts, places, complete = [judge(model, rows[known], min_trust)], [known], rows.copy()

@@ -143,11 +143,7 @@ class Term(ShownAsCard, RowView):
 def terms_of(
     model: SEPModel, rows: FloatArray, label: IntArray, gauge: FloatArray, against: IntArray | None = None
 ) -> Terms:
-    """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows.
-
-    Labels are compared with the runner-up, or with the classes at the positions `against`. Rows may have missing values
-    (NaN): their terms are averages over their completions.
-    """
+    """The terms of decisions, given the positions of their labels among the classes and the gauges of the rows."""
     if model.weights is None:
         raise ValueError(f"With trust={model.trust!r} a decision has no terms; fit with trust='weights' to get them.")
     complete = np.flatnonzero(~np.isnan(rows[:, : len(model.shift)]).any(axis=1))
@@ -177,11 +173,7 @@ def terms_of(
 def _compare(
     model: SEPModel, completions: FloatArray, label: IntArray, against: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows.
-
-    All are means over completions, of shape (n, draws, width). Where `against` is RUNNER_UP, the label is compared with
-    the class that has the second largest score.
-    """
+    """Runner-up and probability of each row, and its terms: features, ellipsoids and isolated rows."""
     n, n_draws, width = completions.shape
     rows, weights = completions.reshape(-1, width), model.weights
     assert weights is not None

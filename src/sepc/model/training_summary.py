@@ -48,34 +48,7 @@ class FeatureDisplay(NamedTuple):
 
 @record
 class TrainingSummary:
-    """What is usual among training rows, from a sample of them.
-
-    A group is the rows of one class in one ellipsoid, or all rows of a class.
-
-    Attributes
-    ----------
-    n_rows : (G,) array
-        Rows of the sample in each group.
-    ellipsoid, owner : (G,) arrays
-        The ellipsoid of each group, or -1 for all rows of a class; and the class.
-    ranges : (G, d, 2) array
-        For each group and feature, the bounds of the middle 80 % of its rows; both values occur in training.
-    overall : (d, Q) array
-        Quantiles of each feature in training, ascending, including the smallest and the largest value.
-    displays : tuple of FeatureDisplay
-        How each feature is displayed.
-    category_counts : (G, S) array
-        Rows of each group with each category, column by column.
-    n_levels : (d,) array
-        How many distinct values a numeric feature has, if they are few; else 0.
-    levels : (L,) array
-        These values, feature by feature, ascending.
-    level_counts : (G, L) array
-        Rows of each group with each of them.
-    restore : callable or None
-        For a model at the end of a pipeline, maps rows back to the features that went in, or None if that is not
-        possible; `ranges` and `overall` are then already in these features.
-    """
+    """What is usual among training rows, from a sample of them."""
 
     n_rows: IntArray = counts("G")
     ellipsoid: IntArray = ints("G", low=ANYWHERE, below="K")
@@ -183,20 +156,7 @@ def summarise_rows(
     inside: BoolArray,
     displays: Sequence[FeatureDisplay],
 ) -> TrainingSummary:
-    """Summarise rows of several classes.
-
-    Parameters
-    ----------
-    rows : (n, d + Q) array
-        In the user's own features, followed by category codes.
-    owners : (n,) array
-        The class of each row.
-    shares : (n,) array
-        How many training rows each row stands for.
-    inside : (n, K) bool array
-        Which ellipsoids each row lies in.
-    displays : sequence of FeatureDisplay
-    """
+    """Summarise rows of several classes."""
     d, n_classes = len(displays), int(owners.max()) + 1
     groups = [(ANYWHERE, c, np.flatnonzero(owners == c)) for c in range(n_classes)]
     for k in range(inside.shape[1]):
@@ -253,14 +213,7 @@ UNLIKELY = 1e-6
 
 @record
 class SeenRows:
-    """Hashes of training rows.
-
-    Attributes
-    ----------
-    hashes : (M,) array
-        Of the numbers, dates and categories of some rows. A hash does not reveal its row, but anyone who guesses all of
-        the row's values can check the guess.
-    """
+    """Hashes of training rows."""
 
     hashes: IntArray = ints("M", low=-(2**63), high=2**63 - 1, name="seen_rows")
 
@@ -276,11 +229,7 @@ class SeenRows:
         return cls(np.empty(0, dtype=np.int64))
 
     def n_again(self, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> int:
-        """How many of the hashed rows are among other rows, if more than by chance; else 0.
-
-        If the others were new rows of the same kind, a hashed row would be among them as often as one of them is
-        among the rest. Fisher's exact test compares the two.
-        """
+        """How many of the hashed rows are among other rows, if more than by chance; else 0."""
         given = _hashes(rows, displays)
         n_again = int(np.isin(self.hashes, given).sum())
         _, which, copies = np.unique(given, return_inverse=True, return_counts=True)
@@ -296,9 +245,6 @@ def _hashes(rows: FloatArray, displays: Sequence[FeatureDisplay]) -> IntArray:
 
 
 def given_columns(displays: Sequence[FeatureDisplay], n_columns: int) -> BoolArray:
-    """Which columns of rows hold values as given: numbers, dates and category codes.
-
-    Encoded categories are left out, since their numbers in training differ from those of new rows.
-    """
+    """Which columns of rows hold values as given: numbers, dates and category codes."""
     is_given = [display.kind in (FeatureKind.NUMBER, FeatureKind.DATE) for display in displays]
     return np.concatenate([np.array(is_given, dtype=bool), np.ones(n_columns - len(is_given), dtype=bool)])

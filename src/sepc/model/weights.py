@@ -20,21 +20,7 @@ BLOCK_LEVELS = 256
 
 @dataclass(frozen=True, eq=False)
 class StepCurves:
-    """The curves of features that have about equally many knots, as one search tree for each.
-
-    A search goes down all trees at once, with a few array operations for each of their levels. For 28 knots this is
-    three times as fast as a binary search per feature.
-
-    Attributes
-    ----------
-    features : (m,) array
-        The features of these curves, counted from the first of their block.
-    tree : tuple of arrays, of shapes (m,), (2 m,), (4 m,) and so on
-        The knots that each level of the trees compares with, feature by feature; NaN where there is none, which no
-        value exceeds, not even infinity.
-    levels : (m * 2 ** depth, C) array
-        The level of each curve after each number of knots, feature by feature.
-    """
+    """The curves of features that have about equally many knots, as one search tree for each."""
 
     features: IntArray
     tree: tuple[FloatArray, ...]
@@ -70,10 +56,7 @@ class StepCurves:
 
 @dataclass(frozen=True, eq=False)
 class CurveBlock:
-    """The curves of some adjacent features, in groups whose trees are equally deep.
-
-    This way trees take little more than twice the memory of the knots, even if some features have many and some few.
-    """
+    """The curves of some adjacent features, in groups whose trees are equally deep."""
 
     features: slice
     groups: tuple[StepCurves, ...]
@@ -89,16 +72,7 @@ class CurveBlock:
 
 
 def curve_blocks(n_knots: IntArray, knots: FloatArray, levels: FloatArray) -> tuple[CurveBlock, ...]:
-    """Curves in blocks of features, so small that the levels at a tile of rows take little memory.
-
-    Parameters
-    ----------
-    n_knots : (d,) array
-    knots : (S,) array
-        In ascending order, feature by feature.
-    levels : (S + d, C) array
-        For each feature the level below its first knot, then that starting at each knot.
-    """
+    """Curves in blocks of features, so small that the levels at a tile of rows take little memory."""
     ends = np.cumsum(n_knots)
     own_knots = np.split(knots, ends[:-1])
     own_levels = np.split(levels, ends[:-1] + np.arange(1, len(n_knots)))

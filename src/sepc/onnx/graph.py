@@ -39,10 +39,7 @@ def onnx_package() -> ModuleType:
 
 
 class Graph:
-    """A graph being built. A call adds a node and returns its output: ``graph("Add", "X", 1.0)``.
-
-    Inputs that are not names become constants: float64, int64, bool or text. No value gets one of the names `taken`.
-    """
+    """A graph being built. A call adds a node and returns its output: ``graph("Add", "X", 1.0)``."""
 
     def __init__(self, taken: Collection[str] = ()) -> None:
         self._onnx = onnx_package()
@@ -84,11 +81,7 @@ class Graph:
     def where_any(
         self, mask: Value, kinds: Sequence[str], then: Callable[[Value], Sequence[Value]], otherwise: Sequence[Value]
     ) -> list[Value]:
-        """The values that `then` computes for the positions where `mask` is true; skipped if there are none.
-
-        `kinds` are the types of the values, `then` adds the nodes of the branch, and `otherwise` holds the values if
-        the mask is false everywhere.
-        """
+        """The values that `then` computes for the positions where `mask` is true; skipped if there are none."""
         at = self("NonZero", mask)
         some = self("Greater", self("Size", at), np.int64(0))
         branches = {
@@ -189,16 +182,7 @@ BUCKETS = 1
 
 @dataclass(frozen=True, eq=False)
 class PerfectHash:
-    """A set of ellipsoids with hashes `(a, b)` is in slot ``(a + displacements[b % G]) % P``, or unknown.
-
-    Attributes
-    ----------
-    weights : (2, K) array
-        Whole numbers; the hashes are their sums over the set.
-    displacements : (G,) array
-    slots : (P,) array
-        Positions in the table.
-    """
+    """A set of ellipsoids with hashes `(a, b)` is in slot ``(a + displacements[b % G]) % P``, or unknown."""
 
     weights: FloatArray
     displacements: IntArray
@@ -238,10 +222,7 @@ def _displaced(sets: BoolArray, weights: FloatArray) -> tuple[IntArray, IntArray
 
 
 def find(graph: Graph, memberships: Value, sets: BoolArray) -> tuple[Value, Value, Value]:
-    """The row of the table, whether it holds exactly this set, and the size of the set; each of shape (n,).
-
-    `memberships` has shape (K, n); `sets`, the sets in the table, has shape (T, K).
-    """
+    """The row of the table, whether it holds exactly this set, and the size of the set; each of shape (n,)."""
     K = sets.shape[1]
     hashing, words = PerfectHash.of(sets), pack_sets(np.eye(K, dtype=bool)).T
     codes = graph.cast(graph("MatMul", np.vstack([words, hashing.weights, np.ones((1, K))]), memberships), "INT64")

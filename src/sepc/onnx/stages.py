@@ -44,19 +44,7 @@ TEXT_DOMAIN, TEXT_OPSET = "ai.onnx.ml", 3
 
 @dataclass(frozen=True)
 class ColumnInput:
-    """An input of the graph: one column of the table, of shape (n,).
-
-    Attributes
-    ----------
-    name : str
-        The name of the column, unless an output has that name.
-    column : str
-    kind : Kind
-    gap : str or None
-        The text that means a missing value; None for a numeric input, where NaN does.
-    written : Written or None
-        How numbers or dates were written as text in training; the graph takes numbers, not text.
-    """
+    """An input of the graph: one column of the table, of shape (n,)."""
 
     name: str
     column: str
@@ -158,19 +146,7 @@ def _codes(graph: Graph, own: ColumnInput, categories: Categories) -> Value:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Rows and their distances to ellipsoids and isolated rows, as values of the graph.
-
-    Attributes
-    ----------
-    rows, columns : Value
-        Standardised, of shapes (n, g) and (g, n); without standalone features.
-    features : Value
-        All features, standardised, of shape (d, n).
-    squared : Value or None
-        Their squared radii, of shape (K, n); None if there is no ellipsoid.
-    apart : Value or None
-        Squared distances to the isolated rows, of shape (J, n); None if there are none.
-    """
+    """Rows and their distances to ellipsoids and isolated rows, as values of the graph."""
 
     rows: Value
     columns: Value
@@ -246,10 +222,7 @@ def _measured(graph: Graph, columns: Value, centers: FloatArray, roots: FloatArr
 
 
 def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> Value:
-    """Squared Euclidean distances to some points, of shape (J, n).
-
-    Coordinates are relative to the mean of the points. Near a point, half of the digits are lost.
-    """
+    """Squared Euclidean distances to some points, of shape (J, n)."""
     middle = points.mean(axis=0)
     moved = points - middle
     sizes = np.sum(moved**2, axis=1, keepdims=True)
@@ -266,10 +239,7 @@ FILLED_UP = 2
 def decide_by_weights(
     graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry, codes: Value | None
 ) -> tuple[dict[str, Value], Value]:
-    """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid.
-
-    `codes`, of shape (q, n), are the codes of categories, if the model has any.
-    """
+    """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid."""
     place, gauge = _smallest_gauge(graph, model, geometry)
     region, inside = _regions(graph, model, geometry, place)
     scores = _scores(graph, model, weights, geometry)

@@ -20,26 +20,7 @@ from sepc.shapes.ellipsoid import Ellipsoid, HalfSpaces, are_disjoint
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """The settings of the algorithms in this package.
-
-    Parameters
-    ----------
-    n_impure : int or float
-        Rows of the other label that an ellipsoid may contain: a number, or a share of its own rows.
-    published : bool
-        Follow the paper's algorithms to the letter, even where its text suggests otherwise (rows 4 and 7 of
-        docs/explanation/differences.md).
-    max_rounds, max_ellipsoids : int
-        The numbers of rounds and of ellipsoids at which to stop.
-    unit : (d,) array
-        The standard deviation of each feature in the training set, the unit for the thickness of flat sets.
-    tol : float
-        The duality gap at which an ellipsoid counts as solved.
-    local_rows : int
-        The largest number of rows to load into this process.
-    is_one_sided : bool
-        Whether only the positive class is cut into pieces, whose purity is judged against the whole negative class.
-    """
+    """The settings of the algorithms in this package."""
 
     n_impure: int | float
     published: bool
@@ -89,17 +70,7 @@ class Disjoint:
 
 @dataclass(frozen=True, eq=False)
 class ParallelCut:
-    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated.
-
-    Attributes
-    ----------
-    normal : (d,) array
-        Unit vector towards the own class.
-    own_offset, other_offset : float
-        ``x @ normal >= own_offset`` is the own side, ``x @ normal <= other_offset`` the other one.
-    through_means : bool
-        Whether the hulls meet, in which case the hyperplanes go through the class means instead.
-    """
+    """Two parallel hyperplanes through the nearest points of two classes; rows beyond their own are separated."""
 
     normal: FloatArray
     own_offset: float
@@ -181,18 +152,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Carved:
-    """The result of carving one side.
-
-    Attributes
-    ----------
-    cuts : tuple of ParallelCut
-        All cuts, including the first; the remaining rows lie on the class's own side of each.
-    piece : Piece or None
-        The piece, if its ellipsoid is pure enough.
-    isolated : PointSet or None
-        The remaining rows, if too few are left for an ellipsoid. Both this and `piece` are None if no further cut
-        removes a row.
-    """
+    """The result of carving one side."""
 
     cuts: tuple[ParallelCut, ...]
     piece: Piece | None = None
@@ -244,22 +204,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class FoundEllipsoid:
-    """An ellipsoid of one class, as the sequence found it.
-
-    Attributes
-    ----------
-    enclosure : Enclosure
-    is_pos : bool
-        Whether it belongs to the positive class.
-    n_own, n_other : int
-        Rows it was built around, and remaining rows of the other class inside it when it was found (-1: not counted).
-    cuts : tuple of ParallelCut
-        The cuts that carved it out; empty if it encloses all rows of the class that were left.
-    n_round : int
-        The round it was found in, from 1.
-    is_terminal : bool
-        Whether it encloses the rows left at the end, and may therefore be impure.
-    """
+    """An ellipsoid of one class, as the sequence found it."""
 
     enclosure: Enclosure
     is_pos: bool
@@ -285,17 +230,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Two classes cut into ellipsoids, and the history of the cuts.
-
-    Attributes
-    ----------
-    ellipsoids : tuple of FoundEllipsoid
-        In the order in which they were found, terminal ones last.
-    isolated_pos, isolated_neg : (n, d) arrays
-        Rows from which no ellipsoid could be built.
-    rounds : tuple of Round
-    stop : Stop
-    """
+    """Two classes cut into ellipsoids, and the history of the cuts."""
 
     ellipsoids: tuple[FoundEllipsoid, ...]
     isolated_pos: FloatArray

@@ -49,17 +49,7 @@ UNKNOWN = "0.45"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowSample(ShownOnOneLine):
-    """A sample of rows to draw.
-
-    Attributes
-    ----------
-    values : (n, d) array
-        In the features of the model, with missing values imputed.
-    owner : (n,) array
-        Their classes as positions in `model.classes`; -1 if unknown.
-    n_all : int
-        The number of rows before sampling.
-    """
+    """A sample of rows to draw."""
 
     values: FloatArray
     owner: IntArray
@@ -355,34 +345,14 @@ def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, s
 
 
 def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,).
-
-    With weights, trust differs from row to row, so counts are used for these models too.
-    """
+    """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,)."""
     return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
 
 
 def trust_over(
     model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
 ) -> tuple[IntArray, FloatArray]:
-    """Labels and trust over a grid of pixels, for a two-feature model.
-
-    Parameters
-    ----------
-    model : SEPModel
-        A model with two features.
-    plane : Plane
-        The plane of these features.
-    low, high : (2,) arrays
-        Opposite corners of the plot, in the plane.
-    n : int
-        Pixels per side.
-
-    Returns
-    -------
-    label, trust : (n, n) arrays
-        Labels are positions in `classes`. The first row is the lowest.
-    """
+    """Labels and trust over a grid of pixels, for a two-feature model."""
     middles = (np.arange(n) + 0.5) / n
     x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
     pixels = np.column_stack([x.ravel(), y.ravel()])

@@ -76,10 +76,7 @@ def _below(ax: Axes) -> Any:
 
 
 def panels(ax: Any, n: int, *, with_last: bool) -> tuple[tuple[Axes, ...], Axes | None, tuple[bool, ...]]:
-    """Axes for a grid of `n` panels, one more beside the grid if `with_last`, and which panels are first in their row.
-
-    A single axes object is divided; a sequence of axes is used as it is.
-    """
+    """Axes for a grid of `n` panels, one more beside the grid if `with_last`, and which are first in their row."""
     n_columns = min(n, 3 if n != 4 else 2)
     n_rows, n_all = -(-n // n_columns), n + with_last
     if ax is not None and not hasattr(ax, "figure"):

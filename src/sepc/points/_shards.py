@@ -69,20 +69,7 @@ KEPT = KeptRows()
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a task needs to find one block of a set in its shard.
-
-    Attributes
-    ----------
-    position : int
-        Position of the block in the set.
-    place : int
-        Position of the block in the shard.
-    n_rows : int
-        Rows that are left.
-    marks : str or None
-        Key of the masks of several blocks; this block's is ``masks[index][side]``.
-    index, side : int
-    """
+    """What a task needs to find one block of a set in its shard."""
 
     position: int
     place: int
@@ -107,14 +94,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Part:
-    """The blocks of one shard that are in a set.
-
-    Attributes
-    ----------
-    shard : str
-        Its key.
-    wanted : sequence of Wanted
-    """
+    """The blocks of one shard that are in a set."""
 
     shard: str
     wanted: Sequence[Wanted]

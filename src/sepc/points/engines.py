@@ -31,14 +31,7 @@ CHECK_EVERY = 1.0
 
 @dataclass
 class Traffic:
-    """How much the workers have sent so far, summed over all sets made from the same blocks.
-
-    Attributes
-    ----------
-    n_passes : int
-    n_bytes : int
-        Size of all answers.
-    """
+    """How much the workers have sent so far, summed over all sets made from the same blocks."""
 
     n_passes: int = 0
     n_bytes: int = 0
@@ -46,19 +39,7 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One block of a set: where it is stored, and which of its rows are left.
-
-    Attributes
-    ----------
-    shard : Future
-        Blocks stored together; this block is at `place`.
-    place : int
-    n_rows : int
-        Rows that are left.
-    marks : Future or None
-        Masks of several blocks; this block's is ``marks[index][side]``. None if all rows are left.
-    index, side : int
-    """
+    """One block of a set: where it is stored, and which of its rows are left."""
 
     shard: Future
     place: int
@@ -82,13 +63,6 @@ class DaskPoints:
     blocks are: it is bit for bit that of `BlockPoints`. This is also why tasks and answers are sent pickled: Dask's own
     serialisation may misalign arrays, and BLAS then rounds differently. A subset is a mask on the same blocks; its rows
     are copied once if there are few enough. Everything can be recomputed if a worker is lost.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    n_features : int
-    blocks : tuple of Block
-    traffic : Traffic
     """
 
     client: Client
@@ -219,17 +193,7 @@ class Prepared:
 def labelled_points(
     X: Any, y: Any, encoder: TableEncoder | None = None
 ) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Point sets of all rows and of each class, and the classes, from Dask collections with the same blocks.
-
-    Parameters
-    ----------
-    X : Dask array or DataFrame
-        Blocks of rows, their sizes known or not. Blocks may be empty.
-    y : Dask array or Series, array, or name of a column of `X`
-        Labels. An array in memory needs blocks of known sizes.
-    encoder : TableEncoder, optional
-        Turns the blocks into rows; if None, all columns must be numeric.
-    """
+    """Point sets of all rows and of each class, and the classes, from Dask collections with the same blocks."""
     pairs, client = aligned_blocks(X, y), current_client()
     # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.
     shared = delayed(encoder, traverse=False)

@@ -36,22 +36,6 @@ def is_gap(value: Any) -> bool:
 def as_points(X: Any) -> PointSet:
     """Validate a table of numbers and turn it into a point set.
 
-    Parameters
-    ----------
-    X : array, list of rows, DataFrame or PointSet
-        Numbers of any type become 64-bit floats; 64-bit floats are not copied. A point set is returned unchanged.
-
-    Returns
-    -------
-    PointSet
-
-    Raises
-    ------
-    ValueError
-        If `X` is not a table, has no rows or no columns, or holds text, complex numbers, NaN or infinities.
-    TypeError
-        If `X` is sparse or distributed, or a cell is neither text nor a number.
-
     Examples
     --------
     >>> as_points([[1, 2], [3, 4], [5, 6]]).n_points

@@ -31,12 +31,6 @@ class CountedRows:
 
     Rows count as copies if their 64-bit hashes are equal. Among 10^8 distinct rows, the odds that any two collide are
     1 in 3,700; these two would be counted as one.
-
-    Attributes
-    ----------
-    hashes : (m,) array of uint64
-    rows : (m, d) array
-    counts : (m,) array of int
     """
 
     hashes: HashArray
@@ -60,14 +54,6 @@ class FrequentHashes:
     If there are more than s counters, the (s + 1)-th largest count is subtracted from all, and those at zero are
     dropped. At least s + 1 counters lose that much, so with n rows the total subtracted is at most n / (s + 1),
     whatever the order of the rows.
-
-    Attributes
-    ----------
-    hashes : (m,) array of uint64
-    counts : (m,) array of int
-        Copies of each, minus the amount subtracted.
-    n_lost : int
-        The total subtracted: a count is short by at most this many copies.
     """
 
     hashes: HashArray
@@ -107,19 +93,6 @@ class RowCounts:
 
     A row that is not among the lowest of its block is not among the lowest overall. So every count is exact, and which
     rows are held does not depend on blocks or order.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the hashes.
-    limit : int
-        Rows with hashes up to this are held.
-    n_least : int
-        At least this many distinct rows are held, those with the lowest hashes.
-    n_counters : int
-        Number of counters for frequent rows; 0 to skip them.
-    also : array of uint64, sorted
-        Hashes of further rows to hold.
 
     Examples
     --------
@@ -188,16 +161,7 @@ def _add_counts(
 
 @dataclass(frozen=True)
 class MemoryLimits:
-    """How much a pass may keep in memory, per class.
-
-    Attributes
-    ----------
-    n_rows : int
-        The fewest distinct rows held; half of them regardless of their hashes.
-    n_counters : int
-        Number of counters for frequent rows: of n rows, those with more than 2 n / `n_counters` copies. Twice as many
-        as needed, so that rows that never repeat are not mistaken for frequent ones and need no second pass.
-    """
+    """How much a pass may keep in memory, per class."""
 
     n_rows: int = 2**14
     n_counters: int = 2**14
@@ -212,15 +176,7 @@ MEMORY_LIMITS = MemoryLimits()
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """Rows drawn from one class.
-
-    Attributes
-    ----------
-    rows : (k, d) array
-        In the order of their hashes, copies side by side.
-    weight : float
-        How many rows of the class each of them represents.
-    """
+    """Rows drawn from one class."""
 
     rows: FloatArray
     weight: float
@@ -240,19 +196,6 @@ def sample_classes(
     Takes one pass if all rows fit, if a class has at most 8,192 distinct rows, or if rows rarely repeat. Takes two if
     some rows are frequent among many others, or if rows have two or more copies on average and the distinct ones do not
     fit. Classes share passes as in `reduce_each`.
-
-    Parameters
-    ----------
-    classes : sequence of PointSet
-    n_wanted : int
-    seed : int
-        A different seed draws different rows.
-    n_least : int
-    limits : MemoryLimits
-
-    Returns
-    -------
-    list of ClassSample
 
     Examples
     --------

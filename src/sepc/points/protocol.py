@@ -79,15 +79,7 @@ class PointSet(Protocol):
 
 @dataclass
 class PassLog:
-    """Passes over the data so far, by all sets that share the log.
-
-    Attributes
-    ----------
-    passes : Counter
-        Number of passes by kind: the name of the reduction, or ``split``, ``sample``, ``gather``.
-    n_rows : int
-        Rows read, summed over the passes.
-    """
+    """Passes over the data so far, by all sets that share the log."""
 
     passes: Counter[str] = field(default_factory=Counter)
     n_rows: int = 0

@@ -46,13 +46,6 @@ class Moments:
     Each tile is centred on its own mean, and tiles are merged by the formula of Chan, Golub and LeVeque: one pass over
     the data, and no loss of precision for rows far from zero. An overflow gives a non-finite result, without a warning.
 
-    Parameters
-    ----------
-    origin : (d,) array, optional
-        Subtracted from every row. The mean is then precise relative to the distance from it.
-    matrix : (d, k) array, optional
-        Applied to every row afterwards.
-
     Examples
     --------
     >>> from sepc.geometry import ArrayPoints
@@ -141,14 +134,7 @@ class ColumnRange(_RangeJoin):
 
 @dataclass(frozen=True, eq=False)
 class ProjectionRange(_RangeJoin):
-    """Minimum and maximum of (rows - origin) @ directions; inf and -inf if there are no rows.
-
-    Parameters
-    ----------
-    directions : (d,) or (d, m) array
-        The answer is two arrays of shape () or (m,).
-    origin : (d,) array, optional
-    """
+    """Minimum and maximum of (rows - origin) @ directions; inf and -inf if there are no rows."""
 
     directions: FloatArray
     origin: FloatArray | None = None
@@ -180,13 +166,6 @@ class ProjectionHistogram:
 @dataclass(frozen=True, eq=False)
 class ProjectionCounts:
     """Histogram of (rows - origin) @ direction.
-
-    Parameters
-    ----------
-    direction : (d,) array
-    edges : (m,) array, ascending
-        The m + 1 bins are below the first edge, from each edge (included) to the next, and from the last edge on.
-    origin : (d,) array, optional
 
     Examples
     --------
@@ -316,11 +295,6 @@ class SignatureCounts:
 @dataclass(frozen=True)
 class Signatures:
     """How many rows lie in exactly which regions, for every set of regions that occurs.
-
-    Parameters
-    ----------
-    regions : tuple of Region
-        Ellipsoids, or any others.
 
     Examples
     --------

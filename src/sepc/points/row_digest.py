@@ -29,16 +29,6 @@ def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
     """Hash the 64-bit values of each row, column by column.
 
     Equal rows have equal hashes, in any block and memory order; -0.0 equals 0.0.
-
-    Parameters
-    ----------
-    rows : (n, d) array
-    seed : int
-        A different seed gives unrelated hashes.
-
-    Returns
-    -------
-    (n,) array of uint64
     """
     hashes = np.full(len(rows), seed % N_HASHES, dtype=np.uint64)
     for start in range(0, len(rows), TILE_ROWS):

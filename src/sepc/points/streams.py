@@ -25,21 +25,7 @@ BLOCK_CELLS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class ParquetSource:
-    """The columns of a Parquet file or folder, and where its row groups are.
-
-    Attributes
-    ----------
-    names : tuple of str
-        All columns except that of the labels.
-    target : str
-        The column of labels.
-    groups : tuple of tuples
-        The row groups of each block, as fragments of a pyarrow data set.
-    n_rows : tuple of int
-        Rows of each block.
-    encoder : TableEncoder or None
-        Turns the blocks into rows; if None, all columns must be numeric.
-    """
+    """The columns of a Parquet file or folder, and where its row groups are."""
 
     names: tuple[str, ...]
     target: str

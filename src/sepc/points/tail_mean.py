@@ -15,14 +15,7 @@ from sepc.points.tiles import row_tiles
 
 @dataclass(frozen=True, eq=False)
 class ScaledFrame:
-    """Coordinates in which rows are near zero and of moderate size: ``(rows - origin) * scale``.
-
-    Parameters
-    ----------
-    origin : (d,) array
-    scale : float
-        A power of two, so that scaling is exact.
-    """
+    """Coordinates in which rows are near zero and of moderate size: ``(rows - origin) * scale``."""
 
     origin: FloatArray
     scale: float
@@ -38,19 +31,7 @@ class ScaledFrame:
 
 @dataclass(frozen=True, eq=False)
 class BandRows:
-    """The result of `Band`, in the coordinates of its frame.
-
-    Attributes
-    ----------
-    n_certain : int
-        Rows certainly below the threshold.
-    certain_sum : (d,) array
-        Their sum.
-    n_uncertain : int
-        Rows that may lie on either side.
-    rows : (n_uncertain, d) array or None
-        These rows, or None if there were more than allowed.
-    """
+    """The result of `Band`, in the coordinates of its frame."""
 
     n_certain: int
     certain_sum: FloatArray
@@ -73,16 +54,6 @@ class Band:
     The threshold applies to projections on unit vectors. It starts at `threshold` along `direction`; while the unit
     vector stays within `radius` of `direction` and the threshold within ``radius * slack`` of where it was, a row `x`
     can change sides only if ``|x @ direction - threshold| <= radius * (|x| + slack)``. These rows are returned.
-
-    Parameters
-    ----------
-    frame : ScaledFrame
-        Where projections and lengths are measured.
-    direction : (d,) array
-        A unit vector.
-    threshold, slack, radius : float
-    max_rows : int
-        The most uncertain rows to return; if there are more, they are only counted.
 
     Examples
     --------
@@ -140,15 +111,7 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class SideSums:
-    """Count and sum of the rows at or below each of several thresholds, each along its own direction.
-
-    Parameters
-    ----------
-    frame : ScaledFrame
-        Where projections are measured and sums taken.
-    directions : (m, d) array
-    thresholds : (m,) array
-    """
+    """Count and sum of the rows at or below each of several thresholds, each along its own direction."""
 
     frame: ScaledFrame
     directions: FloatArray
@@ -189,20 +152,6 @@ def tail_mean(points: PointSet, direction: FloatArray, k: int, origin: FloatArra
     Rows tied at the boundary share the remaining weight, so every engine gives the same point.
 
     Takes two to seven passes, four for a million rows without ties.
-
-    Parameters
-    ----------
-    points : PointSet
-    direction : (d,) array
-        Its length does not matter. Along a zero vector all rows tie.
-    k : int
-        From 1 to the number of rows.
-    origin : (d,) array, optional
-        Projections are measured from here. An origin near the rows preserves precision if they lie far from zero.
-
-    Returns
-    -------
-    (d,) array
 
     Examples
     --------

@@ -32,17 +32,6 @@ def project(rows: FloatArray, direction: FloatArray, origin: FloatArray | None =
     it sums the last rows of a block in a different order, so ties would depend on where blocks begin. Adding up one
     column at a time costs 1.4 times as much. Overflow gives infinities without a warning.
 
-    Parameters
-    ----------
-    rows : (n, d) array
-    direction : (d,) array
-    origin : (d,) array, optional
-        Zero if not given.
-
-    Returns
-    -------
-    (n,) array
-
     Examples
     --------
     >>> project(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))

@@ -92,14 +92,7 @@ class Linear(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A formula that was parsed.
-
-    Attributes
-    ----------
-    tree : ast.expr
-    names : mapping of str to str
-        The column that each name in the tree stands for.
-    """
+    """A formula that was parsed."""
 
     tree: ast.expr
     names: Mapping[str, str]
@@ -226,10 +219,7 @@ class Formula:
         return FUNCTIONS[node.func.id](*(self._number(part, values) for part in node.args))
 
     def linear(self, known: Callable[[str], float | None], values: Values) -> Linear | None:
-        """The formula as a linear function, with columns that cannot change as numbers; None if it is not linear.
-
-        `known` gives the number of a column that cannot change, else None; it raises a KeyError for categories.
-        """
+        """The formula as a linear function, with columns that cannot change as numbers; None if it is not linear."""
         try:
             return self._linear(self.tree, known, values)
         except (KeyError, ZeroDivisionError, OverflowError):

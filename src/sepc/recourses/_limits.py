@@ -30,25 +30,7 @@ class RelaxedOptions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A categorical column, and the categories to choose from.
-
-    Attributes
-    ----------
-    features : slice
-        The features that encode it.
-    column : int
-        Position of its code among the codes that follow the features.
-    encodings : (m + 1, k) array
-        The features of each category; the last row is for a category not seen in training.
-    shift, scale : (k,) arrays
-        How these features are standardised.
-    current : int
-        The category of the given row.
-    allowed : array of int
-        Categories that it may change to, in the order of their first feature.
-    price : float
-        The cost of changing it.
-    """
+    """A categorical column, and the categories to choose from."""
 
     features: slice
     column: int
@@ -138,14 +120,7 @@ DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12.0, "year": 365.25}
 
 
 class Duration(NamedTuple):
-    """A length of time.
-
-    Attributes
-    ----------
-    amount : float
-    unit : str
-        "day", "week", "month" or "year".
-    """
+    """A length of time."""
 
     amount: float
     unit: str
@@ -188,24 +163,7 @@ class RowRelations(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What may change in a row, in the user's own features.
-
-    Attributes
-    ----------
-    model : SEPModel
-    row : (d + Q,) array
-        The row: features, followed by category codes.
-    low, high : (d,) arrays
-        The ranges of numbers; ignored for features that encode categories.
-    prices : (d,) array
-        The cost of each number per standard deviation; 0 for features that encode categories.
-    is_whole : (d,) bool array
-        Which numbers must be whole.
-    choices : sequence of Choice
-        The categorical columns.
-    relations : RowRelations or None
-        What has to hold between columns.
-    """
+    """What may change in a row, in the user's own features."""
 
     model: SEPModel
     row: FloatArray
@@ -244,17 +202,11 @@ class Limits:
         return np.flatnonzero((self.prices > 0.0) & (self.low < self.high))
 
     def ways(self, row: FloatArray) -> FloatArray:
-        """How far each number of a row has moved, times its price.
-
-        The cost is the Euclidean norm of these and of the prices of changed categories.
-        """
+        """How far each number of a row has moved, times its price."""
         return np.asarray(np.abs(self.prices * (self.model.standardize(row[np.newaxis])[0] - self.start)))
 
     def price_paid(self, row: FloatArray, j: int) -> float:
-        """How far a changed number of a row has moved, times its price; or the price of a changed category.
-
-        The cost is the Euclidean norm of these. A categorical column is given by its first feature.
-        """
+        """How far a changed number of a row has moved, times its price; or the price of a changed category."""
         for choice in self.choices:
             if choice.features.start == j:
                 return choice.price
@@ -310,10 +262,7 @@ class Limits:
 
     @cached_property
     def moves(self) -> tuple[IntArray, FloatArray]:
-        """Changes of a single feature: the position in a row, and the new value.
-
-        Numbers change to quantiles of the training rows, categories to any that is allowed.
-        """
+        """Changes of a single feature: the position in a row, and the new value."""
         columns = [self.n_features + choice.column for choice in self.choices]
         values = [np.unique(np.clip(self.usual.overall[j, QUANTILES], self.low[j], self.high[j])) for j in self.free]
         values += [choice.allowed.astype(np.float64) for choice in self.choices]

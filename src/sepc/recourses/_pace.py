@@ -19,18 +19,7 @@ LESS_THAN_ONE = 1.0 - 1e-6
 
 
 class Pace(NamedTuple):
-    """How a column changes with time.
-
-    Attributes
-    ----------
-    column : str
-    rate : float
-        The change per day; negative if it falls.
-    is_exact : bool
-        Whether it changes by just that much, or by at most that.
-    unit : str
-        The unit of time that the user named.
-    """
+    """How a column changes with time."""
 
     column: str
     rate: float
@@ -74,17 +63,7 @@ class WithinRelation(GivenRelation):
 
 @dataclass(frozen=True, eq=False)
 class Time:
-    """All that is said about time.
-
-    Attributes
-    ----------
-    columns : RelationColumns
-    paces : sequence of Pace
-    within : float or None
-        The most days.
-    unit : str
-        The unit for answers.
-    """
+    """All that is said about time."""
 
     columns: RelationColumns
     paces: Sequence[Pace]

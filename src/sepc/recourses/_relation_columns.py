@@ -24,14 +24,7 @@ from sepc.wording import MOST_NAMES, listed, shown
 
 @dataclass(frozen=True, eq=False)
 class RelationColumns:
-    """The columns of a row that relations may name, under given limits.
-
-    Attributes
-    ----------
-    row : Row
-    given : DataFrame or matrix of one row
-    limits : Limits
-    """
+    """The columns of a row that relations may name, under given limits."""
 
     row: Row
     given: Any
@@ -202,19 +195,7 @@ Repair = Callable[[RowValues], None]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What one relation means for a row.
-
-    Attributes
-    ----------
-    linear : sequence of LinearRelation
-        What holds in every row in which the relation holds.
-    checks : sequence of callable
-        Whether the relation holds in each of some rows.
-    repairs : sequence of callable
-        Change rows, in place, so that the relation holds in more of them.
-    is_exact : bool
-        Whether `linear` is all that the relation says.
-    """
+    """What one relation means for a row."""
 
     linear: Sequence[LinearRelation] = ()
     checks: Sequence[Check] = ()
@@ -240,19 +221,7 @@ class GivenRelation:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Relations between the columns of a row, under given limits.
-
-    Attributes
-    ----------
-    columns : RelationColumns
-    given : sequence of GivenRelation
-    parts : sequence of Parts
-        One for each relation; further ones are those of time.
-    under : callable
-        Gives the same relations under other limits.
-    time : callable or None
-        Gives the duration of a row; None without relations of time.
-    """
+    """Relations between the columns of a row, under given limits."""
 
     columns: RelationColumns
     given: Sequence[GivenRelation]

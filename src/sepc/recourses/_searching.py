@@ -33,17 +33,7 @@ from sepc.recourses.recourse import Answer, Tables, changes_of
 
 @dataclass(frozen=True, eq=False)
 class Deciding:
-    """Queries a model about rows in the model's features.
-
-    Attributes
-    ----------
-    model : fitted classifier
-    label : object
-        The target label.
-    min_trust : float or None
-        The trust required; None for that at which the model accepts.
-    tables : Tables
-    """
+    """Queries a model about rows in the model's features."""
 
     model: Any
     label: Any
@@ -51,10 +41,7 @@ class Deciding:
     tables: Tables
 
     def judge(self, rows: FloatArray) -> Judgements:
-        """How likely the label is for each row, whether the row passes, and which ellipsoids it lies in.
-
-        A row passes if it gets this label and is accepted (or reaches `min_trust`).
-        """
+        """How likely the label is for each row, whether the row passes, and which ellipsoids it lies in."""
         if self.least_probability is not None:
             return self._judge_by_weights(unwrap(self.model).classifier.model_, self.least_probability, rows)
         decisions = self.decide(rows)
@@ -103,18 +90,7 @@ ALIKE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class AnswerSearch:
-    """The search for answers.
-
-    Attributes
-    ----------
-    model : fitted classifier
-    given_row : DataFrame or matrix of one row
-    given : GivenLimits
-    to : object
-        The target label.
-    min_trust : float or None
-    known : KnownChanges or None
-    """
+    """The search for answers."""
 
     model: Any
     given_row: Any

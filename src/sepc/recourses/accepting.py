@@ -28,19 +28,7 @@ ROUNDING = 1e-7
 
 
 def bound_acceptance(limits: Limits, owner: int, ellipsoids: IntArray, min_trust: float) -> float:
-    """A lower bound on the cost of rows within the limits and in one of the ellipsoids that have enough trust.
-
-    Parameters
-    ----------
-    limits : Limits
-        Of a model with weights; relations are left out.
-    owner : int
-        The class of the label, as a position.
-    ellipsoids : array of int
-        The ellipsoids of that class.
-    min_trust : float
-        The least probability of the label, which must also be the most likely one.
-    """
+    """A lower bound on the cost of rows within the limits and in one of the ellipsoids that have enough trust."""
     if min_trust >= 1.0:
         return 0.0
     needed = max(float(np.log(min_trust) - np.log1p(-min_trust)) if min_trust > 0.0 else 0.0, 0.0) - ROUNDING
@@ -50,16 +38,7 @@ def bound_acceptance(limits: Limits, owner: int, ellipsoids: IntArray, min_trust
 
 @dataclass(frozen=True, eq=False)
 class LogOddsBound:
-    """The log-odds of a class against another one, and what they can be within a cost.
-
-    Attributes
-    ----------
-    limits : Limits
-    owner, other : int
-        The two classes, as positions.
-    ellipsoids : array of int
-        Rows lie in one of these.
-    """
+    """The log-odds of a class against another one, and what they can be within a cost."""
 
     limits: Limits
     owner: int
@@ -184,21 +163,7 @@ class LogOddsBound:
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Curves as straight pieces, feature by feature.
-
-    Attributes
-    ----------
-    first : (m,) array
-        The first piece of each feature.
-    left, right : (n,) arrays
-        The ends of each piece.
-    level, slope : (n,) arrays
-        The curve at the left end, and its slope.
-    price, start : (n,) arrays
-        The cost of the feature per unit of distance, and the value from which it is counted.
-    paid : (n,) array
-        A squared cost in addition.
-    """
+    """Curves as straight pieces, feature by feature."""
 
     first: IntArray
     left: FloatArray
@@ -228,19 +193,7 @@ class _Pieces:
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Distances from a row, and how much they can change within a cost.
-
-    Attributes
-    ----------
-    values : (m,) array
-        The norms of linear functions of the row.
-    by_numbers : (m,) array
-        The most that a norm changes per unit of cost as numbers change.
-    by_choices : (Q, m) array
-        The most that it changes with the category of each column.
-    prices : (Q,) array
-        The cost of changing these.
-    """
+    """Distances from a row, and how much they can change within a cost."""
 
     values: FloatArray
     by_numbers: FloatArray

@@ -20,17 +20,7 @@ from sepc.recourses._limits import Limits, Options
 
 @dataclass(frozen=True, eq=False)
 class PlacedProjector:
-    """Projects points of all features onto an ellipsoid of some, within a box of all.
-
-    Attributes
-    ----------
-    inside : Projector
-        Of the features that ellipsoids are made of.
-    placed : (g,) array of int
-        The positions of these features.
-    start, low, high, prices : (d,) arrays
-        The row, the box, and the cost of each feature per unit.
-    """
+    """Projects points of all features onto an ellipsoid of some, within a box of all."""
 
     inside: Projector
     placed: IntArray
@@ -92,16 +82,7 @@ class RelaxedBox(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Some of the rows within the limits: those with numbers in a range, and with some of the categories.
-
-    Attributes
-    ----------
-    limits : Limits
-    low, high : (d,) arrays
-        The ranges of the numbers, in standardised features.
-    options : sequence of Options
-        The categories of each categorical column.
-    """
+    """Some of the rows within the limits: those with numbers in a range, and with some of the categories."""
 
     limits: Limits
     low: FloatArray
@@ -124,10 +105,7 @@ class Box:
         return RelaxedBox(low, high, prices, squared)
 
     def rows_at(self, places: FloatArray) -> FloatArray:
-        """Rows within the limits at places in standardised features, with the first remaining category of each column.
-
-        Whole numbers are rounded, and features that did not move keep their exact values.
-        """
+        """Rows within the limits at places in standardised features, with the first category left of each column."""
         limits = self.limits
         rows, d = limits.round_whole_numbers(self.rows_near(places)), limits.n_features
         rows[:, :d] = np.where(places == limits.start, limits.row[:d], np.clip(rows[:, :d], limits.low, limits.high))
@@ -205,17 +183,7 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A box and an ellipsoid, with a proved lower bound on the cost of rows in both.
-
-    Attributes
-    ----------
-    ellipsoid : int
-    box : Box
-    proof : HalfSpace
-        Contains the ellipsoid.
-    bound : float
-        A lower bound on the squared cost of a row in both; infinite if there is none.
-    """
+    """A box and an ellipsoid, with a proved lower bound on the cost of rows in both."""
 
     ellipsoid: int
     box: Box
@@ -234,15 +202,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The cost of reaching the ellipsoids of a label within the limits: a lower bound, and ways that were found.
-
-    Attributes
-    ----------
-    leaves : sequence of Leaf
-        Together they cover every row within the limits, for every ellipsoid of the label.
-    entries : sequence of Entry
-        The ways into ellipsoids that were found.
-    """
+    """The cost of reaching the ellipsoids of a label within the limits: a lower bound, and ways that were found."""
 
     leaves: Sequence[Leaf]
     entries: Sequence[Entry]

@@ -16,17 +16,7 @@ from sepc.recourses.bounds import Box, Entry, Reach
 
 
 class Judgements(NamedTuple):
-    """The output of a model for some rows.
-
-    Attributes
-    ----------
-    log_odds : (n,) array
-        Log-odds of the label.
-    is_it : (n,) bool array
-        Whether a row has the label and is accepted or has enough trust.
-    inside : (n, K) bool array
-        The ellipsoids that each row lies in.
-    """
+    """The output of a model for some rows."""
 
     log_odds: FloatArray
     is_it: BoolArray
@@ -40,17 +30,7 @@ class Judgements(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Rows within the limits, in an ellipsoid of the label.
-
-    Attributes
-    ----------
-    rows : (n, d + Q) array
-    costs : (n,) array
-    log_odds : (n,) array
-        Log-odds of the label.
-    is_it : (n,) bool array
-        Whether a row meets the target.
-    """
+    """Rows within the limits, in an ellipsoid of the label."""
 
     rows: FloatArray
     costs: FloatArray
@@ -69,18 +49,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The target of a search, and how to recognise it.
-
-    Attributes
-    ----------
-    limits : Limits
-    owner : int
-        The class of the label, as a position.
-    ellipsoids : array of int
-        The ellipsoids of that class.
-    judge : callable
-        Gives a `Judgements` for rows of the model.
-    """
+    """The target of a search, and how to recognise it."""
 
     limits: Limits
     owner: int
@@ -248,10 +217,7 @@ LEAST_COST = 0.2
 
 
 def find(target: Target, reached: Reach, seeds: FloatArray | None = None) -> FloatArray:
-    """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found.
-
-    `seeds` are more rows to try.
-    """
+    """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found."""
     ways = entries(target, reached)
     inside = [_depths(target, reached), *map(_walk, ways)]
     first = target.candidates(np.concatenate(inside if seeds is None else [*inside, seeds]))

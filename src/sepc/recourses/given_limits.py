@@ -22,17 +22,7 @@ DIRECTIONS = ("up", "down")
 
 @dataclass(frozen=True)
 class GivenLimit:
-    """One limit of a column: the least and the largest value, or the categories allowed.
-
-    Attributes
-    ----------
-    column : str
-    words : str
-        The limit in words.
-    low, high : float
-    allowed : frozenset of int or None
-        Category codes.
-    """
+    """One limit of a column: the least and the largest value, or the categories allowed."""
 
     column: str
     words: str
@@ -43,17 +33,7 @@ class GivenLimit:
 
 @dataclass(frozen=True, eq=False)
 class GivenLimits:
-    """What a user allows to change in a row, and at what price.
-
-    Attributes
-    ----------
-    row : Row
-    given : sequence of GivenLimit
-    prices : mapping of column to float
-    relations : sequence of GivenRelation
-    table : DataFrame or matrix of one row
-        The row as the user gave it, which relations may ask for columns that the model does not use.
-    """
+    """What a user allows to change in a row, and at what price."""
 
     row: Row
     given: Sequence[GivenLimit]

@@ -15,15 +15,7 @@ from sepc.model.training_summary import FeatureKind, TrainingSummary
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A row of a model, with what is known about its columns.
-
-    Attributes
-    ----------
-    model : SEPModel
-    values : (d + Q,) array
-        Features, followed by category codes.
-    preparation : Preparation or None
-    """
+    """A row of a model, with what is known about its columns."""
 
     model: SEPModel
     values: FloatArray

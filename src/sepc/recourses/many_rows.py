@@ -43,21 +43,7 @@ MEDIAN, HIGH = 0.5, 0.9
 
 
 class RowOutcome(NamedTuple):
-    """What was found for a row.
-
-    Attributes
-    ----------
-    outcome : str
-        "accepted already", "answer found", "none found", "out of reach" (proved) or "missing values".
-    bound, cost, trust : float
-        The lower bound on the cost, and the cost and trust of the first answer; NaN if there is none.
-    changes : tuple of (feature, before, after, words)
-        The changes of the first answer.
-    takes : Duration or None
-    usual : float
-        How usual the first answer is; NaN if no changes are known.
-    n_answers : int
-    """
+    """What was found for a row."""
 
     outcome: str
     bound: float = np.nan
@@ -265,13 +251,7 @@ MOST_COMPARED, MOST_TRIED = 1_000, 200
 
 @dataclass(frozen=True, eq=False)
 class KnownChanges:
-    """Changes of other rows, in the model's features.
-
-    Attributes
-    ----------
-    before, after : (n, d + Q) arrays
-        Rows that changed: features, followed by category codes.
-    """
+    """Changes of other rows, in the model's features."""
 
     before: FloatArray
     after: FloatArray
@@ -335,14 +315,7 @@ class KnownChanges:
 
 @dataclass(frozen=True, eq=False)
 class UsualOnly:
-    """Relations that hold only where the change is usual.
-
-    Attributes
-    ----------
-    limits : Limits
-        Without this requirement.
-    known : KnownChanges
-    """
+    """Relations that hold only where the change is usual."""
 
     limits: Limits
     known: KnownChanges

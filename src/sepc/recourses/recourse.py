@@ -46,14 +46,7 @@ def as_rows(row: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Converts rows of the model to rows like the given one.
-
-    Attributes
-    ----------
-    given : DataFrame or matrix of one row
-    limits : Limits
-    preparation : Preparation or None
-    """
+    """Converts rows of the model to rows like the given one."""
 
     given: Any
     limits: Limits
@@ -114,10 +107,7 @@ def _pandas() -> Any:
 
 
 class Deviations(NamedTuple):
-    """A feature before and after, and the middle 80 % of the label's cases, in standard deviations from the mean.
-
-    The range is NaN for categories, whose positions are their shares of labels in training.
-    """
+    """A feature before and after, and the middle 80 % of the label's cases, in standard deviations from the mean."""
 
     before: float
     after: float

@@ -38,17 +38,7 @@ DO_ABOUT = {
 
 @dataclass(frozen=True)
 class Action:
-    """Something to do.
-
-    Attributes
-    ----------
-    do : str
-        In a few words.
-    why : str
-        The figures that it follows from.
-    section : str
-        The part of the report with the details; empty if there is none.
-    """
+    """Something to do."""
 
     do: str
     why: str
@@ -57,10 +47,7 @@ class Action:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases.
-
-    `missed` are classes of which too many accepted rows got another label.
-    """
+    """What actions are derived from; `n_lacking` counts rows without enough evidence by region with few cases."""
 
     held_out: HeldOut
     causes: Sequence[Group]

@@ -27,22 +27,7 @@ NAMED_UNKNOWN = 5
 
 @dataclass(frozen=True)
 class HeldOut:
-    """All held-out rows together; without true labels, figures that need them are None.
-
-    Attributes
-    ----------
-    n_rows, n_accepted : int
-    n_right, n_right_accepted : int or None
-        Rows with the right label, among all rows and among the accepted ones.
-    low, high : float or None
-        Clopper and Pearson's 95 % interval of the share of accepted rows that are right; None if none is accepted.
-    aurc, auroc, brier, ece : float or None
-        See `sepc.metrics`; `auroc` is None also if all labels are right, or all wrong.
-    n_unknown : int
-        Rows whose true label the model does not know; they count as wrong.
-    unknown : tuple of str
-        Some of these labels.
-    """
+    """All held-out rows together; without true labels, figures that need them are None."""
 
     n_rows: int
     n_accepted: int
@@ -207,11 +192,7 @@ Matrix: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class ConfusedPair:
-    """Two labels that are confused with each other.
-
-    `n_forth` rows of `first` were predicted as `second`, `n_back` the other way round; `n_accepted` of both were
-    accepted.
-    """
+    """Two labels that are confused with each other."""
 
     first: str
     second: str
@@ -227,20 +208,7 @@ class ConfusedPair:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows by true and predicted label.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        The predicted labels, one for each column.
-    truths : tuple of str
-        The true labels, one for each row; the last may stand for all labels that the model does not know.
-    counts, accepted : tuple of tuples of int
-        All rows, and the accepted ones; empty with more than 40 classes.
-    pairs : tuple of ConfusedPair
-        Those confused most, of `n_pairs`.
-    n_pairs : int
-    """
+    """Rows by true and predicted label."""
 
     classes: tuple[str, ...]
     truths: tuple[str, ...]
@@ -289,16 +257,7 @@ def _pairs(given: IntArray, true: IntArray, accepted: BoolArray, names: tuple[st
 
 @dataclass(frozen=True)
 class Score:
-    """How well a class is found among some rows.
-
-    Attributes
-    ----------
-    n_true, n_predicted, n_right : int
-        Rows of the class, rows predicted as it, and rows that are both.
-    recall, precision : float or None
-        The share of the class's rows that are predicted as it, and the share of the rows predicted as it that belong
-        to it; None if there are no such rows.
-    """
+    """How well a class is found among some rows."""
 
     n_true: int
     n_predicted: int
@@ -351,24 +310,7 @@ SHORT = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Rows that reach each threshold of trust, from the lowest threshold to the highest.
-
-    Attributes
-    ----------
-    at : tuple of float
-        The thresholds.
-    n_accepted : tuple of int
-        Rows with at least this trust; the others go to a person.
-    n_right : tuple of int, or None
-        How many of the accepted rows have the right label; None without true labels.
-    low, high : tuple of float, or None
-        95 % interval of the share that is right, by Clopper and Pearson; 0 to 1 where nothing is accepted.
-    now : int
-        The position of the threshold that accepts what is accepted now, or comes nearest to that.
-    is_exact : bool
-        Whether this threshold accepts exactly the rows accepted now; False if acceptance depends on more than trust.
-    n_rows : int
-    """
+    """Rows that reach each threshold of trust, from the lowest threshold to the highest."""
 
     at: tuple[float, ...]
     n_accepted: tuple[int, ...]

@@ -70,18 +70,7 @@ class FeatureCurve:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Rows on which weights and counts give different labels, compared with all others.
-
-    Attributes
-    ----------
-    n_rows, n_accepted : int
-        Rows on which they disagree, and those accepted among them.
-    n_others : int
-        Rows on which they agree.
-    weights_right, counts_right, others_right : int or None
-        Where they disagree, how often the weights are right, and how often the counts; where they agree, how often
-        both are right. None without true labels.
-    """
+    """Rows on which weights and counts give different labels, compared with all others."""
 
     n_rows: int
     n_accepted: int
@@ -112,30 +101,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class WhatCounts:
-    """The most important features and ellipsoids.
-
-    Attributes
-    ----------
-    label : str
-        The class whose log-odds are shown: the second of two, or the one most often predicted for rows not accepted.
-    against : str or None
-        The other of two classes; None is the average of all others.
-    positions : pair of int
-        Positions of `label` and `against` among the classes; -1 for the average of all others.
-    classes : tuple of str
-    curves : tuple of FeatureCurve
-        The features whose terms vary most over the held-out rows, and all others that are monotone; of a model with few
-        features, all.
-    n_features : int
-    ellipsoids : tuple of EllipsoidWeight
-        Those with the largest mean absolute terms.
-    ellipsoid_names : tuple of str
-    n_ellipsoids : int
-    by_class : tuple of (class, (feature, spread), ...)
-        If there are more than two classes, the most important features of each against the average of the others.
-    disagreement : Disagreement or None
-        None if labels do not come from the weights.
-    """
+    """The most important features and ellipsoids."""
 
     label: str
     against: str | None
@@ -157,10 +123,7 @@ def what_counts(
     categories: Mapping[int, Categories],
     gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """The most important features and ellipsoids of the model behind decisions; None if it has no weights.
-
-    `gives_labels` says whether the labels are those of this model.
-    """
+    """The most important features and ellipsoids of the model behind decisions; None if it has no weights."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
@@ -244,26 +207,7 @@ NAMED_LABELS = 4
 
 @dataclass(frozen=True)
 class RegionRow:
-    """One region, or one place outside all of them, and the held-out rows there; every figure is of these rows.
-
-    Attributes
-    ----------
-    region : int
-        Its position in `regions_`; -1 is all combinations unseen in training together.
-    name : str
-        In words that hold for all the rows, or for the share that it states.
-    ellipsoids : tuple of int
-        The ellipsoids of the region; for a place outside, the nearest one, if that is an ellipsoid.
-    labels : str
-        How many rows get each label.
-    n_rows, n_accepted : int
-    n_right : int or None
-        Those with the right label.
-    low, high : float or None
-        95 % confidence interval of the share with the right label.
-    trust : float
-        Their mean trust.
-    """
+    """One region, or one place outside all of them, and the held-out rows there; every figure is of these rows."""
 
     region: int
     name: str
@@ -286,21 +230,7 @@ class RegionRow:
 
 @dataclass(frozen=True)
 class RegionTable:
-    """The regions of a model that held-out rows lie in, and the places outside them where the others lie.
-
-    Attributes
-    ----------
-    n_regions : int
-        How many regions the model has: combinations of ellipsoids in which training rows lie.
-    rows : tuple of RegionRow
-        Those with the most held-out rows, of `n_used` that have any.
-    n_used : int
-    outside : tuple of RegionRow
-        The places outside the regions that have the most held-out rows, of `n_outside` that have any.
-    n_outside : int
-    n_rows, n_rows_outside : int
-        All held-out rows, and those outside the regions.
-    """
+    """The regions of a model that held-out rows lie in, and the places outside them where the others lie."""
 
     n_regions: int
     rows: tuple[RegionRow, ...]
@@ -415,19 +345,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class ClassOverlaps:
-    """The classes of the training rows and how they overlap.
-
-    Attributes
-    ----------
-    words : str
-        How they overlap, in a few sentences.
-    names : tuple of str
-        The classes.
-    pairs : tuple of Pair
-        Those that overlap most, of `n_pairs`.
-    inside : tuple of tuples of float
-        Entry ``inside[i][j]`` is the share of the rows of class i that lie in the ellipsoids of both i and j.
-    """
+    """The classes of the training rows and how they overlap."""
 
     words: str
     names: tuple[str, ...]

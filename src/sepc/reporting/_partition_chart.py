@@ -40,12 +40,7 @@ def partition_chart(
     rows: Mapping[int, str] | None = None,
     regions: Mapping[int, tuple[str, tuple[int, ...]]] | None = None,
 ) -> Markup:
-    """Ellipses and rows in the plane of the picture, with a legend below.
-
-    `rows` describes the held-out rows that the tables list, by position; `regions` gives the names and ellipsoids of
-    the regions that they list. The tables link to the ids of rows (such as ``at-3``) and regions (`place_id`), and a
-    click on a mark leads back.
-    """
+    """Ellipses and rows in the plane of the picture, with a legend below."""
     rows, regions = rows or {}, regions or {}
     plot = PlotArea(*picture.box, **PLOT_AREA)
     clip = tag("defs", tag("clipPath", plot.area(), id="partition-area"))
@@ -184,10 +179,7 @@ def _class_names(plot: PlotArea, points: list[Point], classes: tuple[str, ...]) 
 
 
 def _spot(plot: PlotArea, point: Point, text: str) -> Markup:
-    """A listed row: a click leads to its line in the table, and a link from there marks it.
-
-    Rows beyond the edges are marked on the edge.
-    """
+    """A listed row: a click leads to its line in the table, and a link from there marks it."""
     x = number(min(max(plot.x(point.x), plot.left), plot.right))
     y = number(min(max(plot.y(point.y), plot.top), plot.bottom))
     href = f"#row-{point.position}"

@@ -44,34 +44,7 @@ Numbers: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class ReportedRow:
-    """A row, its decision and the reason.
-
-    Attributes
-    ----------
-    position : int
-        Its position among the held-out rows.
-    row : str
-        Its id, or else its index in the table, or else its position.
-    label : str
-    true_label, right : str and bool, or None
-        None without true labels.
-    trust : float
-    cause : str
-    why : str
-    region : int or None
-        The number of the row's region; None without regions.
-    region_name : str
-    values : tuple of (feature, value)
-        Values of the most important features, as text; empty without a partition.
-    runner_up : str or None
-        The second most likely label; None if the model gives no probabilities, or has one class.
-    runner_up_trust : float or None
-        The probability of that label.
-    terms : tuple of (name, log-odds)
-        With weights, the largest terms of the label against the runner-up.
-    groups : tuple of (column, value)
-        The row's group in each column that results are broken down by.
-    """
+    """A row, its decision and the reason."""
 
     position: int
     row: str
@@ -169,10 +142,7 @@ class RowReporter:
 
 
 def separating_features(partition: SEPDecisions, positions: IntArray, columns: Sequence[str]) -> dict[str, int]:
-    """The most important columns for some rows, at most `N_VALUES`, each with the position of its first feature.
-
-    With weights, they have the largest terms on these rows; otherwise they separate the ellipsoids best.
-    """
+    """The most important columns for some rows, at most `N_VALUES`, each with the position of its first feature."""
     model = partition.model
     if model.weights is not None and len(model.classes) > 1:
         order = np.argsort(-np.abs(partition[positions].terms().features).mean(axis=0), kind="stable")
@@ -220,19 +190,7 @@ MISSING, OTHERS = "missing", "all other values"
 
 @dataclass(frozen=True)
 class GroupResult:
-    """Rows with the same value of a column, or with values in the same range.
-
-    Attributes
-    ----------
-    name : str
-    n_rows, n_accepted : int
-    accepted : (low, high)
-        95 % interval of the share of rows that are accepted.
-    n_right_accepted : int or None
-        Accepted rows with the right label; None without true labels.
-    right : (low, high) or None
-        95 % interval of the share of accepted rows that are right; None without true labels or accepted rows.
-    """
+    """Rows with the same value of a column, or with values in the same range."""
 
     name: str
     n_rows: int
@@ -263,10 +221,7 @@ class Beside:
 
 
 def set_aside(estimator: Any, X: Any, id: Any, by: Any) -> tuple[Any, Beside]:  # noqa: A002 - the user's word for it
-    """Split off the columns that are not features, and return the others first.
-
-    `id` is the name of a column of `X` or an array; `by` is one name or several, or a mapping of names to arrays.
-    """
+    """Split off the columns that are not features, and return the others first."""
     named = [id] if isinstance(id, str) else []
     columns: dict[str, NDArray[Any]] = {}
     if isinstance(by, Mapping):

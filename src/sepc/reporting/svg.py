@@ -87,10 +87,7 @@ class PlotArea:
         y_least: float | None = None,
         about: int = 5,
     ) -> list[Markup]:
-        """The axes with their names, and a faint line at every tick; `shares` are written as percentages.
-
-        `x_ticks` replaces the ticks of the x axis, and no tick of the y axis lies below `y_least`.
-        """
+        """The axes with their names, and a faint line at every tick; `shares` are written as percentages."""
         drawn = [self.area(class_="frame")]
         if x_ticks is None:
             x_ticks = [(value, tick_text(value, shares[0])) for value in ticks(self.x_from, self.x_to, about)]
@@ -196,10 +193,7 @@ class Shadow:
 
 @dataclass(frozen=True)
 class Point:
-    """A held-out row; `owner` is the position of its label among the classes, -1 if it is not among them.
-
-    `region` and `position` say in which region it lies and which of the held-out rows it is.
-    """
+    """A held-out row; `owner` is the position of its label among the classes, -1 if it is not among them."""
 
     x: float
     y: float
@@ -212,23 +206,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn, in the units of the axes.
-
-    Attributes
-    ----------
-    axes : pair of str
-        Names of the axes.
-    is_exact : bool
-        Whether the two axes are all the features of the model.
-    classes : tuple of str
-    by_true_label : bool
-        Whether points show true labels, or predicted ones.
-    box : x from, x to, y from, y to
-    shadows : tuple of Shadow
-        Those with the most training rows, of `n_ellipsoids`.
-    points : tuple of Point
-        Drawn at random from `n_rows`; rows that the report lists are always among them.
-    """
+    """What is drawn, in the units of the axes."""
 
     axes: tuple[str, str]
     is_exact: bool
@@ -260,11 +238,7 @@ def picture(
     listed: Sequence[int] = (),
     categories: Collection[int] = (),
 ) -> Picture | None:
-    """The picture of a partition and of rows it decided on; None for a single feature.
-
-    `label` are the labels given to the rows, `listed` the positions of rows that must be in the picture, and
-    `categories` those of features that stand for categories.
-    """
+    """The picture of a partition and of rows it decided on; None for a single feature."""
     model = decisions.model
     if len(model.placed) < 2:
         return None
@@ -314,11 +288,7 @@ def _shadows(model: SEPModel, plane: Plane) -> tuple[Shadow, ...]:
 
 
 def plane_of(decisions: SEPDecisions, categories: Collection[int] = ()) -> Plane:
-    """The plane to draw in: the two continuous features that separate the labels best.
-
-    If fewer than two features are continuous, so that rows would hide one another, it is the plane of the two linear
-    discriminants or, for two labels, of two principal axes. `categories` are positions of encoded categories.
-    """
+    """The plane to draw in: the two continuous features that separate the labels best."""
     model = decisions.model
     if len(model.placed) == 2:
         return feature_plane(placed_names(model), (0, 1))

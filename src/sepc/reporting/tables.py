@@ -25,14 +25,6 @@ class Markup(str):
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
     """An element.
 
-    Parameters
-    ----------
-    name : str
-    *children : Markup, iterables of children, None for nothing; anything else is text
-    **attributes : anything
-        ``class_`` is written "class", and ``stroke_width`` "stroke-width". None and False leave the attribute out,
-        True writes its name alone.
-
     Examples
     --------
     >>> tag("p", "a < b", class_='"quoted"')
@@ -91,11 +83,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, the number it is sorted by (None comes last), and an extra CSS class.
-
-    `more` is small print below the text, `to` the id of the element that the text links to, `bar` the length of a bar
-    below it, from 0 to 1, and `facts` are names and values, one to a line.
-    """
+    """A cell: its text, the number it is sorted by (None comes last), and an extra CSS class."""
 
     text: str
     number: float | None = None
@@ -132,12 +120,7 @@ def table(
     class_: str = "",
     is_tall: bool | None = None,
 ) -> Markup:
-    """A table that scrolls, also by keyboard, if it is too large for the screen.
-
-    With `cards`, by default if it has more than `MOST_COLUMNS`, a narrow screen shows each row as a list instead. `ids`
-    are those of the rows; a row with an id is marked when the reader follows a link to it. `is_tall` says whether a
-    long table scrolls within the page.
-    """
+    """A table that scrolls, also by keyboard, if it is too large for the screen."""
     cards = len(columns) > MOST_COLUMNS if cards is None else cards
     head = tag("tr", (tag("th", column.head, scope="col", class_=column.classes()) for column in columns))
     body = (
@@ -205,22 +188,7 @@ class PageTable:
 
 @dataclass(frozen=True)
 class ResultPage:
-    """A page: the verdict, notes, a picture, tables and the facts, in this order.
-
-    Attributes
-    ----------
-    title : str
-    verdict : str
-        The result in a sentence or two.
-    facts : sequence of (name, value)
-    picture : Markup or None
-        An SVG.
-    caption : str
-        What the picture shows.
-    tables : sequence of PageTable
-    notes : sequence of str
-        What follows from the result, a paragraph each.
-    """
+    """A page: the verdict, notes, a picture, tables and the facts, in this order."""
 
     title: str
     verdict: str

@@ -26,28 +26,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class TrustCheck:
-    """A claim about the accepted rows, and what held-out rows say about it.
-
-    Attributes
-    ----------
-    claim : {"trust", "promise"}
-        Trust claims that at least a share `min_trust` of the accepted labels is right; a promise is the one of a
-        `SelectiveClassifier`.
-    about : str or None
-        The predicted label or the group that the promise is about, or "training rows"; None for all held-out rows.
-    n_accepted : int
-        Accepted rows that the claim is about.
-    claimed, seen : float or None
-        The claimed minimum share of right labels and the share found; for a promise about costs, the maximum mean cost
-        and the mean cost found. `seen` is None if no row is accepted.
-    p_value : float
-        The probability of results at least as bad as these if the claim is only just true.
-    level : float
-        The claim counts as contradicted if `p_value` is at most this.
-    is_contradicted : bool
-    head, text : str
-        The result in words, and the figures behind it.
-    """
+    """A claim about the accepted rows, and what held-out rows say about it."""
 
     claim: str
     about: str | None

@@ -35,19 +35,7 @@ BLOCK_ROWS = 1024
 
 
 def distances(semi_axes: FloatArray, coords: FloatArray) -> FloatArray:
-    """Euclidean distances to an ellipsoid that is centred at the origin and parallel to the axes.
-
-    Parameters
-    ----------
-    semi_axes : ndarray of shape (d,)
-        In any order; none negative, not all zero.
-    coords : ndarray of shape (n, d)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        0 for rows inside. Bit for bit the same for a row on its own and among others.
-    """
+    """Euclidean distances to an ellipsoid that is centred at the origin and parallel to the axes."""
     answers = np.empty(len(coords))
     for tile, answer in zip(_tiles(coords), _tiles(answers), strict=True):
         columns = _as_columns(tile)
@@ -113,13 +101,6 @@ TILE_ROWS = 1024
 class HalfSpaces(ShownOnOneLine):
     """The set of all `x` with ``normals @ x >= offsets``, where every inequality allows for rounding.
 
-    Parameters
-    ----------
-    normals : ndarray of shape (m, d)
-        One inward normal per row, of any length.
-    offsets : ndarray of shape (m,)
-        The value each product has to reach.
-
     Examples
     --------
     >>> import numpy as np
@@ -178,18 +159,7 @@ STEP_ROWS = 64
 
 
 def map_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """``root (x - center)`` for each row `x`, bit for bit the same for a row on its own and among others.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center : ndarray of shape (d,)
-    root : ndarray of shape (r, d)
-
-    Returns
-    -------
-    ndarray of shape (n, r)
-    """
+    """``root (x - center)`` for each row `x`, bit for bit the same for a row on its own and among others."""
     n, d = rows.shape
     # Products of a fixed shape, padded with zeros: BLAS rounds differently for other shapes.
     shifted = np.zeros((-(-n // STEP_ROWS), STEP_ROWS, d))
@@ -199,18 +169,7 @@ def map_rows(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArr
 
 
 def squared_norms(rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """``|root (x - center)|^2`` for each row `x`, bit for bit the same for a row on its own and among others.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center : ndarray of shape (d,)
-    root : ndarray of shape (r, d)
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """``|root (x - center)|^2`` for each row `x`, bit for bit the same for a row on its own and among others."""
     squares = np.empty(len(rows))
     centers = np.tile(center, (NORM_TILE_ROWS, 1))
     # The last tile is padded, not cut: BLAS rounds differently for other shapes.

@@ -21,25 +21,7 @@ SMALLEST = 1e-80
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database writes SQL; each database is a subclass.
-
-    Attributes
-    ----------
-    double, text_type : str
-        Its types for numbers and text.
-    greatest, least : str
-        Its functions for the largest and the smallest of some values.
-    fence : str
-        Ends a subquery so that the planner does not merge it with the next, which would compute everything twice.
-    last_stage : str
-        Stands before the last subquery, so that a query around the statement is not merged with it.
-    tells_case_apart : bool
-        Whether column names may differ only in case.
-    most_columns : int
-        The most columns that a SELECT may have.
-    has_lists : bool
-        Whether `vector` is one column with a list, whose inner products are faster than sums of products.
-    """
+    """How a database writes SQL; each database is a subclass."""
 
     double: str
     text_type: str
@@ -298,8 +280,6 @@ def postgres_text(text: str) -> str:
 
 def spark_text(text: str) -> str:
     r"""A text literal of Spark; given as bytes if a setting could change the text.
-
-    Backslashes and quotes depend on settings of the parser, and ``${name}`` is replaced by a variable.
 
     Examples
     --------

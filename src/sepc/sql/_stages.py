@@ -91,10 +91,7 @@ def _is_plain(value: object) -> bool:
 
 
 def add_features(query: Query, columns: list[GivenColumn], typical: Mapping[int, float]) -> tuple[list[SQL], list[SQL]]:
-    """Add stages that compute the features `x0`, `x1`, ..., and `state`; returns them and the codes of categories.
-
-    The features and codes of dropped columns have `typical` values, by position in a row.
-    """
+    """Add stages that compute the features `x0`, `x1`, ..., and `state`; returns them and the codes of categories."""
     given = {query.prefixed(f"g{i}"): column for i, column in enumerate(columns)}
     query.begin({name: _read(query, column) for name, column in given.items()})
     codes = {name: query.prefixed(f"c{name.removeprefix(query.prefixed('g'))}") for name in given}
@@ -164,26 +161,7 @@ TINY_SHIFT = 1e-44
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where rows lie, as columns of the query.
-
-    Attributes
-    ----------
-    rows : list of str
-        Standardised features.
-    placed : list of str
-        Those of them that ellipsoids are made of: all that are not standalone.
-    moved : str
-        A vector: the coordinates relative to `origin`.
-    origin : (g,) array
-    size : str
-        Squared distance from the origin.
-    squared : list of str
-        Squared radii in each ellipsoid.
-    apart : list of str
-        Squared distances to each isolated row.
-    smallest, nearest : str
-        The smallest of `squared` and of `apart`.
-    """
+    """Where rows lie, as columns of the query."""
 
     rows: list[SQL]
     placed: list[SQL]
@@ -279,10 +257,7 @@ def squared_distance(query: Query, geometry: Geometry, point: FloatArray) -> SQL
 
 
 def packed_set(unless: Sequence[Sequence[SQL]]) -> list[SQL]:
-    """A set as bits of integers, in the format of `sepc.model.membership.pack_sets`.
-
-    An element is in the set unless one of its tests holds; they are tried in order.
-    """
+    """A set as bits of integers, in the format of `sepc.model.membership.pack_sets`."""
     words = pack_sets(np.eye(len(unless), dtype=bool)).astype(np.int64).T.tolist()
     bits = [[(tests, bit) for tests, bit in zip(unless, word, strict=True) if bit] for word in words]
     return [
@@ -401,10 +376,7 @@ PLACE, OFFSET, RUNNER_UP = "term_place", "term_average", "runner_up"
 def add_terms(
     query: Query, model: SEPModel, weights: Weights, geometry: Geometry, codes: Sequence[SQL]
 ) -> Mapping[str, SQL]:
-    """Add the terms of features, of the position relative to ellipsoids and isolated rows, and of an average row.
-
-    Returns their names without the prefix, and their columns. Needs the stages of `add_labels`.
-    """
+    """Add the terms of features, of the position relative to ellipsoids and isolated rows, and of an average row."""
     number, prefixed = query.dialect.number, query.prefixed
     names = [f"term_{j}" for j in range(len(model.feature_names))]
     if len(model.classes) == 1:

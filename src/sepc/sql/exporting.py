@@ -228,10 +228,7 @@ def _add_rows_within_reach(query: Query, model: SEPModel, geometry: Geometry, is
 
 
 def _within_reach(query: Query, model: SEPModel, geometry: Geometry) -> list[list[SQL]]:
-    """For each ellipsoid, two conditions of which one must hold: the row lies inside, or at most `reach` outside.
-
-    The distance to the surface is measured along the line to the center.
-    """
+    """For each ellipsoid, two conditions of which one must hold: the row lies inside, or at most `reach` outside."""
     number, limit, tests = query.dialect.number, query.dialect.number(model.reach**2), []
     for squared, center in zip(geometry.squared, model.centers - geometry.origin, strict=True):
         # The square of 1 - 1 / radius.

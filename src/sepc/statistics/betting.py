@@ -36,19 +36,6 @@ def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence:
     gambler who stakes the same amount on every value being below `limit` (an e-value): under the hypothesis the wealth
     is at most 1 on average, so it reaches 1 / p with probability at most p. The stake depends only on the number of
     rows, and is optimal if values are about as spread out as they can be.
-
-    Parameters
-    ----------
-    counts : (m, V) array
-    values : (V,) array
-        Non-negative; the largest is above `limit`.
-    limit : float
-    confidence : float
-        The confidence for which the stake is optimised.
-
-    Returns
-    -------
-    (m,) array
     """
     n, share, scaled = counts.sum(axis=1), limit / values[-1], values / values[-1]
     if set(scaled) <= {0.0, 1.0}:
@@ -60,24 +47,7 @@ def mean_p_value(counts: IntArray, values: FloatArray, limit: float, confidence:
 
 
 def nearest_null(drawn: FloatArray, expected: FloatArray, weights: FloatArray, max_risk: float) -> FloatArray:
-    """The rates with mean `max_risk` nearest to `expected` in relative entropy; `expected` if its mean is higher.
-
-    Parameters
-    ----------
-    drawn : (H,) array
-        The probability with which each stratum is drawn.
-    expected : (H,) array
-        Error rates, strictly between 0 and 1.
-    weights : (H,) array
-        Shares of the strata, which sum to 1.
-    max_risk : float
-
-    Notes
-    -----
-    Minimises the mean relative entropy ``drawn @ KL(expected, rates)`` subject to ``weights @ rates == max_risk``. With
-    the multiplier u of that condition, a rate m solves ``k m^2 + (n - k) m - n p = 0`` with k = u * weight, n = drawn,
-    p = expected. The expected factor of a bet under true rates t is then ``1 + u * (weights @ rates - weights @ t)``.
-    """
+    """The rates with mean `max_risk` nearest to `expected` in relative entropy; `expected` if its mean is higher."""
 
     def excess(u: float) -> float:
         return float(weights @ _rates_at(u, drawn, expected, weights) - max_risk)

@@ -115,19 +115,7 @@ START_SHARE = 0.5
 
 
 def sums_at(thresholds: FloatArray, scores: FloatArray, values: NDArray[Any]) -> tuple[IntArray, NDArray[Any]]:
-    """For thresholds from strict to generous: how many rows each accepts, and the sums of their `values`.
-
-    Parameters
-    ----------
-    thresholds : (m,) array
-        Rows with at least this score are accepted.
-    scores : (n,) array
-    values : (n,) or (n, V) array
-
-    Returns
-    -------
-    (m,) array, and (m,) or (m, V) array
-    """
+    """For thresholds from strict to generous: how many rows each accepts, and the sums of their `values`."""
     order = np.argsort(-scores, kind="stable")
     accepted = np.searchsorted(-scores[order], -thresholds, side="right")
     sums = np.cumsum(values[order], axis=0)
@@ -161,16 +149,7 @@ def fixed_grid() -> FloatArray:
 
 
 def differ_p_value(values: FloatArray, is_second: BoolArray, stratum: IntArray) -> float:
-    """P-value of "within every stratum, both samples have the same distribution", against a shift in location.
-
-    Parameters
-    ----------
-    values : (n,) array
-    is_second : (n,) array of bool
-        Which rows belong to the second sample.
-    stratum : (n,) array of int
-        Numbered from 0.
-    """
+    """P-value of "within every stratum, both samples have the same distribution", against a shift in location."""
     ranks, n = _relative_ranks(values, stratum)
     n_second = np.bincount(stratum, weights=is_second)
     has_both = (n_second > 0) & (n_second < n)

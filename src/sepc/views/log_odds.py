@@ -26,16 +26,7 @@ GAP, UNSEEN = "missing", "not seen in training"
 
 @dataclass(frozen=True, eq=False)
 class CategoryBars:
-    """Categories of a column, ordered by what they add to the log-odds.
-
-    Attributes
-    ----------
-    names : tuple of str
-    term : array
-        What each category adds to the log-odds.
-    n_rows : array of int
-        How many rows have each category; empty if no rows are given.
-    """
+    """Categories of a column, ordered by what they add to the log-odds."""
 
     names: tuple[str, ...]
     term: FloatArray
@@ -90,17 +81,7 @@ MOST_TERMS = (0.05, 0.95)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contrast(ShownOnOneLine):
-    """Which log-odds are shown: of one class against the other or, with more classes, against their average.
-
-    Attributes
-    ----------
-    label : int
-        The class, as a position in `classes`.
-    against : int or None
-        The other of two classes.
-    coefficients : (C,) array
-        Coefficients of the scores of the classes; they add up to zero.
-    """
+    """Which log-odds are shown: of one class against the other or, with more classes, against their average."""
 
     label: int
     against: int | None
@@ -109,30 +90,7 @@ class Contrast(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(ShownOnOneLine):
-    """The shape function of a feature: what it adds to the log-odds, with a histogram of its values.
-
-    Attributes
-    ----------
-    feature : int
-        Its position.
-    name : str
-    x, term : arrays
-        The vertices of the curve, in the feature's own units; if `is_discrete`, its values and their terms.
-    is_discrete : bool
-        Whether the rows have few distinct values.
-    spread : float
-        Standard deviation of the term over the rows or, without rows, over the knots.
-    edges, n_rows : arrays
-        A histogram of the rows; if `is_discrete`, `n_rows` counts each value and `edges` is empty. Both are empty
-        without rows.
-    knots : array
-        Where the curve steps: quantiles of the training rows; empty for categories.
-    categories : tuple of str
-        If the feature is categorical, the names of its values; `x` then holds their positions, and `is_discrete` is
-        True.
-    proved : str
-        For a monotone feature "only rises" or "only falls", if that is proved; else empty.
-    """
+    """The shape function of a feature: what it adds to the log-odds, with a histogram of its values."""
 
     feature: int
     name: str
@@ -149,20 +107,7 @@ class Curve(ShownOnOneLine):
 
 @dataclass(frozen=True)
 class EllipsoidWeight:
-    """What an ellipsoid adds to the log-odds.
-
-    Attributes
-    ----------
-    number : int
-    owner : int
-        Its class, as a position in `classes`.
-    inside : float
-        The term of a row inside, at the average depth of uniformly distributed rows.
-    low, high : float or None
-        The central 90 % range of the terms of all rows, inside or not; None without rows.
-    size : float
-        The mean absolute term of the rows; without rows, the absolute value of `inside`.
-    """
+    """What an ellipsoid adds to the log-odds."""
 
     number: int
     owner: int
@@ -207,11 +152,7 @@ def curves_of(
     most: int = 6,
     categories: Mapping[int, Categories] | None = None,
 ) -> tuple[Curve, ...]:
-    """The curves of these features; by default of those whose terms vary most, in that order.
-
-    Rows are in the user's own features, followed by the codes of categories. The categories of a column are keyed by
-    the position of its first feature.
-    """
+    """The curves of these features; by default of those whose terms vary most, in that order."""
     weights_of(model)
     if rows is not None and len(rows) == 0:
         rows = None

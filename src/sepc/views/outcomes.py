@@ -20,21 +20,7 @@ from sepc.wording import check_number, counted, name_of, percent, shown
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegionOutcomes(ShownOnOneLine):
-    """Numbers of right and wrong rows in every region that occurs, the largest first.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The region in words, such as "malignant cases with worst area ≥ 800".
-    region : array of int
-        Its number, a position in `SEPClassifier.regions_`; -1 for all combinations unseen in training.
-    label : array
-        The label given there most often.
-    right, wrong : array of int
-        How many rows got the right label, and how many a wrong label.
-    trust : array of float
-        Mean trust of the rows in the region.
-    """
+    """Numbers of right and wrong rows in every region that occurs, the largest first."""
 
     names: tuple[str, ...]
     region: IntArray
@@ -49,16 +35,7 @@ class RegionOutcomes(ShownOnOneLine):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bins(ShownOnOneLine):
-    """Accuracy in bins of trust, with 95 % Clopper-Pearson intervals.
-
-    Attributes
-    ----------
-    trust, right : array of float
-        Mean trust of the rows of a bin, and the share of them whose label is right.
-    low, high : array of float
-        The ends of the interval.
-    n_rows : array of int
-    """
+    """Accuracy in bins of trust, with 95 % Clopper-Pearson intervals."""
 
     trust: FloatArray
     right: FloatArray
@@ -80,13 +57,7 @@ class RiskCoverage(ShownOnOneLine):
 
 
 def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
-    """Which labels are the true ones.
-
-    Raises
-    ------
-    ValueError
-        If the lengths differ, or if one contains numbers and the other text, so that no label could be right.
-    """
+    """Which labels are the true ones."""
     given, true = np.asarray(label), np.asarray(y)
     if given.shape != true.shape or true.ndim != 1:
         raise ValueError(f"There are {len(given):,} labels, but y has shape {true.shape}; give one entry per row.")
@@ -97,17 +68,7 @@ def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
 
 
 def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> RegionOutcomes:
-    """Count right and wrong rows in every region.
-
-    Parameters
-    ----------
-    decisions : Decisions
-        Decisions of an `SEPClassifier`.
-    regions : Regions
-        The `regions_` of the same classifier.
-    y : array
-        The true labels.
-    """
+    """Count right and wrong rows in every region."""
     right = is_right(decisions.label, y)
     ids, which, n_rows = np.unique(decisions.region, return_inverse=True, return_counts=True)
     n_right = np.bincount(which, weights=right, minlength=len(ids)).astype(np.int64)
@@ -126,8 +87,6 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
 
 def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:
     """Bins of trust with about equally many rows; rows of equal trust are kept together.
-
-    With ties there are fewer bins, of unequal size, but none has less than half of the rows divided by `n_bins`.
 
     Examples
     --------
@@ -202,18 +161,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Recall:
-    """The recall of a class, on all rows and on the accepted ones.
-
-    Attributes
-    ----------
-    name : str
-    n_rows, n_accepted : int
-        Rows of the class, by their true labels, and how many of them were accepted.
-    n_found, n_found_accepted : int
-        How many of these two got the right label.
-    is_rare : bool
-        Whether it has less than 5 % of the rows.
-    """
+    """The recall of a class, on all rows and on the accepted ones."""
 
     name: str
     n_rows: int
@@ -258,10 +206,7 @@ def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], class
 
 
 def missed(classes: Sequence[Recall], promised: float | None = None) -> tuple[Recall, ...]:
-    """The classes whose accepted rows mostly got another label, or more of them than promised and chance explains.
-
-    Of classes that are not rare, a few accepted rows with another label do not count.
-    """
+    """The classes whose accepted rows mostly got another label, or more of them than promised and chance explains."""
 
     def is_missed(own: Recall) -> bool:
         least = 0 if own.is_rare else FEWEST_WRONG

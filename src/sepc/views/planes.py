@@ -31,17 +31,7 @@ N_NAMED = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plane(ShownOnOneLine):
-    """Two directions in the user's feature space, to draw in.
-
-    Attributes
-    ----------
-    origin : (d,) array
-        The point that is drawn at (0, 0).
-    directions : (2, d) array
-        A row is drawn at ``(row - origin) @ directions.T``.
-    names : pair of str
-        What to write on the axes.
-    """
+    """Two directions in the user's feature space, to draw in."""
 
     origin: FloatArray
     directions: FloatArray
@@ -79,18 +69,6 @@ def ellipsoid_plane(model: SEPModel, features: tuple[str | int, str | int]) -> P
 def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -> Plane:
     """The plane of two features.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all features.
-    features : pair of str or int
-        The two to draw, by name or position.
-
-    Returns
-    -------
-    Plane
-        Its origin is 0.
-
     Examples
     --------
     >>> plane = feature_plane(["area", "texture", "concavity"], ("concavity", 0))
@@ -109,16 +87,7 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
 
 
 def principal_plane(model: SEPModel) -> Plane:
-    """The two directions in which a fitted model's ellipsoids vary most, in standard units.
-
-    They estimate the principal axes of the standardised training rows from the ellipsoids and isolated rows, without
-    standalone features.
-
-    Raises
-    ------
-    ValueError
-        If the model has a single feature.
-    """
+    """The two directions in which a fitted model's ellipsoids vary most, in standard units."""
     if model.centers.shape[1] < 2:
         needed = "two features" if model.alone is None else "two features that are not standalone"
         raise ValueError(f"This plot needs {needed}; the model has only {placed_names(model)[0]!r}.")
@@ -180,9 +149,6 @@ def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
 def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
     """Positions of the features, starting with the one that separates the ellipsoids best.
 
-    For two ellipsoids, the separation along a feature is the distance between their centres divided by the sum of their
-    half widths: 0 if the centres coincide, 1 if they just touch. Features are sorted by its mean over all pairs.
-
     Examples
     --------
     >>> left, right = Ellipsoid(np.array([0.0, 0.0]), np.eye(2)), Ellipsoid(np.array([0.1, 3.0]), np.eye(2))
@@ -198,8 +164,6 @@ def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
 
 def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, int]:
     """Positions of the two features in which the classes are farthest apart, the better one first.
-
-    These maximise the Fisher criterion: scatter between class means in units of the within-class scatter.
 
     Examples
     --------

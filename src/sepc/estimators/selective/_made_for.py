@@ -33,12 +33,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 class MadeFor:
-    """The model that a promise was made for, and what it consisted of then.
-
-    An estimator of this library is another model after every fit. Of others, all parameters and attributes are
-    compared, down to the estimators inside them: a fit, also a partial one, replaces some. What goes unnoticed is a
-    change inside a large array or inside an object of a compiled library that leaves every attribute in its place.
-    """
+    """The model that a promise was made for, and what it consisted of then."""
 
     def __init__(self, model: Any, ignored: frozenset[Place] = frozenset()) -> None:
         self._model, self._ignored = model, ignored

@@ -113,25 +113,7 @@ def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 @record
 class CostControl:
-    """A threshold, and the costs on the calibration rows that support it.
-
-    Attributes
-    ----------
-    threshold : float
-        Rows with at least this trust are accepted; infinite if no threshold passed.
-    review : float
-        The cost of a review.
-    n_rows, n_accepted : int
-        Calibration rows, and those that the threshold accepts.
-    cost : float
-        Mean cost of a row, accepted or reviewed.
-    n_needed : int
-        The fewest accepted rows, all without cost, that allow the promise.
-    n_tried : int
-        Rows accepted at the first threshold tested; if no threshold accepts enough rows, at the last one.
-    tried_cost : float
-        The mean cost of these rows.
-    """
+    """A threshold, and the costs on the calibration rows that support it."""
 
     threshold: float = number(0.0, or_infinite=True)
     review: float = number(0.0)
@@ -158,21 +140,7 @@ def choose_cheapest(
     confidence: float,
     n_assumed: int = 0,
 ) -> CostControl:
-    """The cheapest threshold of `grid` that passes fixed-sequence testing.
-
-    Parameters
-    ----------
-    trust, cost : (n,) arrays
-        Of the calibration rows: independent draws that influenced neither `grid` nor the classifier.
-    grid : array of float
-        In any order.
-    possible : (V,) array
-        All costs that a label may have; the largest is above `review`.
-    review, confidence : float
-        The mean cost of accepted rows exceeds `review` with probability at most ``1 - confidence``.
-    n_assumed : int, default=0
-        Further rows, which are not known and count as accepted at every threshold, at the largest cost.
-    """
+    """The cheapest threshold of `grid` that passes fixed-sequence testing."""
     thresholds, values = np.unique(grid)[::-1], np.unique(possible)
     accepted, counts = sums_at(thresholds, trust, (cost[:, None] == values).astype(np.int64))
     accepted, n_rows = accepted + n_assumed, len(trust) + n_assumed

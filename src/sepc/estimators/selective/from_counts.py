@@ -26,24 +26,7 @@ def selective_from(
     n_rows: int,
     sites: tuple[str, ...],
 ) -> SelectiveClassifier:
-    """A classifier that accepts what these controls allow.
-
-    Parameters
-    ----------
-    fitted : fitted classifier
-    controls : mapping of label or group to Control
-        The key None stands for all rows.
-    groups : Groups or None
-        If the controls are of groups.
-    max_risk, confidence
-        The promise.
-    confidence_each : float
-        The confidence of the test of each control.
-    n_rows : int
-        The calibration rows.
-    sites : tuple of str
-        Where they come from.
-    """
+    """A classifier that accepts what these controls allow."""
     by = None if groups is None else (groups.by[0] if len(groups.by) == 1 else list(groups.by))
     selective = SelectiveClassifier(FrozenEstimator(fitted), max_risk, confidence, by=by)
     selective.check_parameters()

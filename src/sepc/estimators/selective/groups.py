@@ -31,13 +31,7 @@ Key = Any
 
 
 def names_in(by: Any) -> tuple[Any, ...]:
-    """The columns that `by` names, one or two.
-
-    Raises
-    ------
-    ValueError
-        If it names none, too many, or one twice.
-    """
+    """The columns that `by` names, one or two."""
     names = tuple(by) if isinstance(by, Iterable) and not isinstance(by, str) else (by,)
     are_names = all(isinstance(name, str | int | np.integer) for name in names)
     if not (are_names and 1 <= len(set(names)) == len(names) <= MOST_COLUMNS):
@@ -46,19 +40,7 @@ def names_in(by: Any) -> tuple[Any, ...]:
 
 
 def keys_of(by: Any, X: Any, groups: Any = None, parents: Mapping[Key, Key] | None = None) -> NDArray[Any]:
-    """The group of each row, as an array of objects; a missing value counts as the value "missing".
-
-    Parameters
-    ----------
-    by : str, int, or two of them
-        Names of columns, or positions in an array.
-    X : DataFrame or array of n rows
-        Holds these columns if `groups` is not given.
-    groups : array of n rows, DataFrame or mapping of names to arrays, optional
-        The columns, which need not be features; an array has them in the order of `by`.
-    parents : mapping of group to group, optional
-        Groups to merge into another one.
-    """
+    """The group of each row, as an array of objects; a missing value counts as the value "missing"."""
     names = names_in(by)
     cells = _cells(names, X) if groups is None else _given_cells(names, groups)
     if len(cells) != len_of(X):
@@ -145,16 +127,7 @@ HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")
 
 @dataclass(frozen=True)
 class Difference:
-    """A region's contribution to the difference between a group and all rows; they add up to the whole difference.
-
-    Attributes
-    ----------
-    region : int
-    accepted : float
-        The share of the group's rows that lie there and are accepted, less that of all rows.
-    wrong : float or None
-        The share of the group's accepted rows that lie there and are wrong, less that of all accepted rows.
-    """
+    """A region's contribution to the difference between a group and all rows; they add up to the whole difference."""
 
     region: int
     accepted: float
@@ -163,19 +136,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group of rows.
-
-    Attributes
-    ----------
-    name : str
-    n_rows, n_accepted : int
-    n_wrong, n_refused_wrong : int or None
-        Wrong rows among the accepted and among the others; None without true labels.
-    has_promise : bool
-    regions : tuple of Difference
-        The regions that make the largest difference in acceptance, the largest first; empty for models without
-        regions, and for groups without accepted rows.
-    """
+    """A group of rows."""
 
     name: str
     n_rows: int
@@ -244,20 +205,7 @@ class GroupComparison(ShownAsCard):
 def compare_groups(
     decisions: Decisions, right: BoolArray | None, keys: NDArray[Any], names: Any, promised: Sequence[Any]
 ) -> GroupComparison:
-    """Compare groups of rows that were decided on.
-
-    Parameters
-    ----------
-    decisions : Decisions
-    right : (n,) array of bool, or None
-        Whether labels are right, if that is known.
-    keys : (n,) array
-        The group of each row.
-    names : function
-        Gives the name of a group.
-    promised : sequence of groups
-        Those that have a promise.
-    """
+    """Compare groups of rows that were decided on."""
     known = list(largest_first(keys))
     code, every = codes_of(keys, known), np.ones(len(keys), dtype=bool)
     rows = (
@@ -334,19 +282,7 @@ HARM_SHARE = 0.2
 
 @record
 class NoHarm:
-    """Whether the accepted rows of a group are wrong less often than its rejected ones.
-
-    Attributes
-    ----------
-    n_accepted, n_errors : int
-        Accepted calibration rows, and the wrong ones.
-    n_refused, n_refused_errors : int
-        The same for rejected rows.
-    p_value : float
-        Adjusted for all groups and thresholds.
-    is_shown : bool
-        Whether this is significant, simultaneously with all other promises.
-    """
+    """Whether the accepted rows of a group are wrong less often than its rejected ones."""
 
     n_accepted: int = whole()
     n_errors: int = whole()
@@ -363,21 +299,7 @@ class NoHarm:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups that promises were requested for.
-
-    Attributes
-    ----------
-    by : tuple of str or int
-        The columns that define them.
-    small : dict of group to int
-        Groups too small for any promise, whose rows are not accepted, and the number of their calibration rows.
-    no_harm : dict of group to NoHarm
-        For the groups that have a promise.
-    parents : dict of group to group
-        Groups that were merged into another one and have no promise of their own.
-    one_threshold : bool
-        Whether they share a threshold.
-    """
+    """The groups that promises were requested for."""
 
     by: tuple[Any, ...]
     small: Mapping[Key, int]
@@ -415,21 +337,7 @@ def control_groups(
     one_threshold: bool,
     n_assumed: int = 0,
 ) -> tuple[dict[Key, Control], dict[Key, NoHarm], float]:
-    """A threshold for each large enough group, whether it does no harm, and the confidence of each test.
-
-    Parameters
-    ----------
-    trust, wrong, code : (n,) arrays
-        Of the calibration rows; `code` is the position of each row's group in `sizes`.
-    sizes : mapping of group to int
-        The rows of each group, the largest first.
-    grid, max_risk, confidence
-        As for `choose_threshold`.
-    one_threshold : bool
-        Whether all groups share a threshold.
-    n_assumed : int, default=0
-        Further rows of every group, which are not known and count as accepted and wrong at every threshold.
-    """
+    """A threshold for each large enough group, whether it does no harm, and the confidence of each test."""
     level = 1.0 - confidence
     large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold)
     keys = list(sizes)[:large]

@@ -41,15 +41,7 @@ WEIGH_MORE = (
 
 @record
 class LabelErrors:
-    """Accepted calibration rows of a true label, and the wrong ones among them.
-
-    Attributes
-    ----------
-    label : label
-        The true label.
-    n_accepted, n_errors : int
-        Accepted calibration rows that truly have this label, and those of them that got another one.
-    """
+    """Accepted calibration rows of a true label, and the wrong ones among them."""
 
     label: Any = simple()
     n_accepted: int = whole(below=2**63)
@@ -67,15 +59,7 @@ class LabelErrors:
 
 @record
 class ErrorsByLabel:
-    """The errors of each true label among accepted calibration rows, beside the largest error rate promised.
-
-    Attributes
-    ----------
-    max_risk : float
-        The largest error rate promised, for all rows, a predicted label or a group.
-    labels : tuple of LabelErrors
-        The true labels of accepted calibration rows, those with the highest error rate first.
-    """
+    """The errors of each true label among accepted calibration rows, beside the largest error rate promised."""
 
     max_risk: float = number(0.0, 1.0)
     labels: tuple[LabelErrors, ...] = parts(LabelErrors)
@@ -117,12 +101,7 @@ def promise_in_words(
     n_erased: int = 0,
     by_label: ErrorsByLabel | None = None,
 ) -> str:
-    """A sentence for every promise, for labels it does not name, and for labels the classifier does not know.
-
-    `max_risk` is what was requested: for all rows, for each label, or as costs. `sites` are those that the calibration
-    rows come from, if it was made from their counts; `n_erased` is how many erased rows count as errors. If accepted
-    rows of a true label are wrong more often than promised, `by_label` comes first.
-    """
+    """A sentence for every promise, for labels it does not name, and for labels the classifier does not know."""
     unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
     missed = "" if by_label is None else by_label.in_words()
     lines = [f"{missed} {WEIGH_MORE}"] if missed else []
@@ -323,15 +302,7 @@ LOST = (
 
 @dataclass(frozen=True, eq=False)
 class LostPromise:
-    """A promise that does not hold for the model as it is.
-
-    Attributes
-    ----------
-    edits : tuple of Edit
-        The edits of the model that the promise was made for.
-    promise : dict
-        The attributes of that promise.
-    """
+    """A promise that does not hold for the model as it is."""
 
     edits: tuple[Edit, ...]
     promise: dict[str, Any]

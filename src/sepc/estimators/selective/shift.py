@@ -29,19 +29,7 @@ TRUST = "trust"
 
 @record
 class ShiftCheck:
-    """Whether target rows differ from calibration rows within regions.
-
-    Attributes
-    ----------
-    column : str
-        What differs most: a column, or trust.
-    p_value : float
-        Its p-value, times the number of tests (Bonferroni), at most 1.
-    n_tests : int
-        The number of tests: two for each column, and two for trust.
-    is_sign : bool
-        Whether this is a sign that the assumption does not hold.
-    """
+    """Whether target rows differ from calibration rows within regions."""
 
     column: str = text()
     p_value: float = number(0.0, 1.0)
@@ -50,15 +38,7 @@ class ShiftCheck:
 
 
 def check_shift(X: Any, X_target: Any, trust: FloatArray, is_target: BoolArray, region: IntArray) -> ShiftCheck:
-    """Compare calibration and target rows within regions: trust, then column by column.
-
-    Parameters
-    ----------
-    X, X_target : tables of n and m rows
-        Inputs without columns are compared by trust alone.
-    trust, is_target, region : (n + m,) arrays
-        Of the calibration rows and then the target rows.
-    """
+    """Compare calibration and target rows within regions: trust, then column by column."""
     found, which = {}, np.unique(region, return_inverse=True)[1]
     for name, values in [(TRUST, trust), *_columns(X, X_target)]:
         parts = values, is_target, which
@@ -125,21 +105,7 @@ class Rows:
 
 @record
 class Shift:
-    """The basis of a promise for another mix of regions.
-
-    Attributes
-    ----------
-    regions : array of int
-        The regions whose rows may be accepted, sorted: those with enough calibration rows.
-    n_planning : int
-        Target rows that only estimate the frequencies of regions.
-    n_target, n_target_accepted, n_target_uncovered : int
-        All target rows, those accepted, and those in other regions.
-    n_unpaired : int
-        Pairs that lack a calibration row and count as accepted and wrong.
-    check : ShiftCheck
-        Whether target rows differ from calibration rows within regions, which would violate the assumption.
-    """
+    """The basis of a promise for another mix of regions."""
 
     regions: IntArray = ints("B")
     n_planning: int = whole()
@@ -163,15 +129,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """A threshold for the target's mix of regions, and its basis.
-
-    Attributes
-    ----------
-    control : Control
-        Its rows are pairs.
-    regions, n_planning, n_unpaired
-        As in `Shift`.
-    """
+    """A threshold for the target's mix of regions, and its basis."""
 
     control: Control
     regions: IntArray
@@ -193,19 +151,7 @@ def choose_for_target(
     confidence: float,
     random: np.random.RandomState,
 ) -> Paired:
-    """The most lenient threshold that keeps the error rate under the target's mix of regions.
-
-    Parameters
-    ----------
-    rows : Rows
-        Calibration rows: independent draws that influenced neither `grid` nor the classifier.
-    target : (m,) array of int
-        Regions of rows drawn from the mix that the promise is for; rows with a negative region are not accepted.
-    grid, max_risk, confidence
-        As for `choose_threshold`.
-    random : RandomState
-        Picks the target rows for planning, and pairs the others.
-    """
+    """The most lenient threshold that keeps the error rate under the target's mix of regions."""
     regions = np.unique(rows.region[rows.region >= 0])
     order = random.permutation(len(target))
     planning, pairing = np.split(target[order], [round(PLAN_SHARE * len(target))])
@@ -227,21 +173,6 @@ def plan(
 ) -> tuple[BoolArray, int]:
     """Which regions to cover, and how many pairs to make.
 
-    With more pairs a promise needs less margin, but fewer regions have enough calibration rows. The number of pairs is
-    chosen to maximise the share of rows covered, divided by one plus the margins for few pairs and for pairs that lack
-    a row.
-
-    Parameters
-    ----------
-    n_rows, n_asked : (H,) arrays of int
-        Calibration rows of each region, and target rows of it among those for planning.
-    n_planning, most_pairs : int
-        Target rows for planning, and those left for pairs.
-    max_risk : float
-        The promised error rate.
-    n_needed : int
-        The fewest accepted pairs that allow the promise.
-
     Examples
     --------
     >>> plan(np.array([400, 400, 5]), np.array([500, 300, 200]), 1000, 4000, 0.05, 59)
@@ -260,11 +191,7 @@ def plan(
 
 
 def _expected(n_rows: IntArray, n_asked: IntArray, n_planning: int, n: int) -> tuple[FloatArray, FloatArray]:
-    """The expected number of pairs in each region, out of `n`, and of those that lack a row.
-
-    The share of a region is uncertain after `n_asked` of `n_planning` rows, so the number of pairs that fall into it is
-    negative binomial.
-    """
+    """The expected number of pairs in each region, out of `n`, and of those that lack a row."""
     size, share = n_asked + 0.5, 1.0 / (1.0 + n / max(n_planning, 1))
     asked = size * n / max(n_planning, 1)
     beyond = asked * nbinom.sf(n_rows - 1, size + 1.0, share) - n_rows * nbinom.sf(n_rows, size, share)

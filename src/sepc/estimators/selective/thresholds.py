@@ -30,21 +30,7 @@ from sepc.statistics.rates import (
 
 @record
 class Control:
-    """A threshold, and the calibration rows that support it.
-
-    Attributes
-    ----------
-    threshold : float
-        Rows with at least this trust are accepted; infinite if no threshold passed.
-    max_risk : float
-        The promised error rate.
-    n_rows, n_accepted, n_errors : int
-        Calibration rows, those the threshold accepts, and the wrong ones among these.
-    n_needed : int
-        The fewest accepted rows, all of them right, that allow the promise.
-    n_tried, n_tried_errors : int
-        Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
-    """
+    """A threshold, and the calibration rows that support it."""
 
     threshold: float = number(0.0, or_infinite=True)
     max_risk: float = number(0.0, 1.0)
@@ -69,25 +55,7 @@ class Control:
 def choose_threshold(
     trust: FloatArray, wrong: BoolArray, grid: FloatArray, max_risk: float, confidence: float, n_assumed: int = 0
 ) -> Control:
-    """The most lenient threshold of `grid` that passes fixed-sequence testing.
-
-    Parameters
-    ----------
-    trust, wrong : (n,) arrays
-        Of the calibration rows: independent draws that influenced neither `grid` nor the classifier.
-    grid : array of float
-        In any order.
-    max_risk, confidence : float
-        The error rate among accepted rows exceeds `max_risk` with probability at most ``1 - confidence``.
-    n_assumed : int, default=0
-        Further rows, which are not known and count as accepted and wrong at every threshold.
-
-    Notes
-    -----
-    The first threshold tested is the strictest that accepts `rows_to_start` rows. This start depends on the trust of
-    the calibration rows, though not on their labels; the guarantee is exact if rows with more trust are not wrong more
-    often, and nearly so otherwise (docs/explanation/promises.md has the argument).
-    """
+    """The most lenient threshold of `grid` that passes fixed-sequence testing."""
     return choose_together([(trust, wrong)], grid, max_risk, confidence, n_assumed)[0]
 
 
@@ -98,12 +66,7 @@ def choose_together(
     confidence: float,
     n_assumed: int = 0,
 ) -> list[Control]:
-    """The most lenient threshold that keeps the error rate in every group, as a `Control` for each group.
-
-    A threshold passes if it passes in every group, each tested at the full level: a threshold that breaks the promise
-    does so in some group, and passes the test of that group with probability at most ``1 - confidence``. Each group is
-    assumed to have `n_assumed` further rows, accepted and wrong at every threshold.
-    """
+    """The most lenient threshold that keeps the error rate in every group, as a `Control` for each group."""
     thresholds = np.unique(grid)[::-1]
     sums = [sums_at(thresholds, trust, wrong) for trust, wrong in groups]
     counts = [(accepted + n_assumed, errors + n_assumed) for accepted, errors in sums]
@@ -119,21 +82,7 @@ def choose_from_counts(
     confidence: float,
     n_assumed: int = 0,
 ) -> list[Control]:
-    """The same, from counts instead of rows.
-
-    Parameters
-    ----------
-    thresholds : (m,) array
-        From strict to lenient.
-    counts : sequence of pairs of (m,) arrays
-        For each group, the rows that each threshold accepts, and the wrong ones among them.
-    n_rows : sequence of int
-        The calibration rows of each group.
-    max_risk, confidence : float
-        As for `choose_threshold`.
-    n_assumed : int, default=0
-        How many of the wrong rows at every threshold are assumed, because counts are inexact.
-    """
+    """The same, from counts instead of rows."""
     needed = [rows_to_start(n, max_risk, confidence, n_assumed) for n in n_rows]
     start = max(int(np.searchsorted(accepted, n)) for (accepted, _), n in zip(counts, needed, strict=True))
     p_values = [p_value(errors[start:], accepted[start:], max_risk) for accepted, errors in counts]

@@ -153,10 +153,7 @@ LEAST_PROBABILITY = 1e-9
 
 
 def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[str, ...] | None:
-    """The `max_features` columns that a model of all columns relies on most; None if it has no more than that.
-
-    Columns that `monotone`, `features_alone` or `force_features` name are always among them.
-    """
+    """The `max_features` columns that a model of all columns relies on most; None if it has no more than that."""
     if is_collection(X) or not is_table(X):
         raise TypeError(
             "max_features chooses among the columns of a table in memory; give a DataFrame, or leave it out."
@@ -182,10 +179,7 @@ def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[s
 
 
 def reliance(model: SEPModel, preparation: Preparation | None, rows: FloatArray) -> Mapping[str, float]:
-    """How much a model relies on each column: the mean absolute change of log-odds if its values are shuffled.
-
-    Unlike the terms of a column, this includes what it adds through ellipsoids. Rows have no missing values.
-    """
+    """How much a model relies on each column: the mean absolute change of log-odds if its values are shuffled."""
     before = _log_probabilities(model, rows)
     shuffled = np.random.default_rng(0).permutation(len(rows))
     sizes = {}

@@ -59,10 +59,7 @@ class NamedTerms:
         return np.column_stack([by_column, self.terms.ellipsoids.sum(axis=1) + self.terms.isolated])
 
     def named(self, i: int, is_refused: bool) -> list[NamedTerm]:
-        """The terms to name for a row, the largest first.
-
-        They always include the largest for the label and, if the row is rejected, the largest against it.
-        """
+        """The terms to name for a row, the largest first."""
         sizes = self.sizes[i]
         order = np.argsort(-np.abs(sizes), kind="stable")
         so_far = np.cumsum(np.abs(sizes[order]))
@@ -104,12 +101,7 @@ class NamedTerms:
         return len(self.columns) - n_features, float(self.sizes[i].sum() - sum(term.value for term in named))
 
     def group(self, i: int, label: int, runner_up: int) -> Group | None:
-        """The ellipsoid that adds most to a row's place term, among those whose relation to the row explains its sign.
-
-        None if there is none, or if isolated rows outweigh every ellipsoid.
-
-        Being in or near a group favours the majority label of its cases; being outside favours the other label.
-        """
+        """The ellipsoid that adds most to a row's place term, if its relation to the row explains the sign."""
         by_ellipsoid = self.terms.ellipsoids[i]
         place = float(self.sizes[i, -1])
         toward = by_ellipsoid * np.sign(place)

@@ -99,17 +99,7 @@ def recode(rows: FloatArray, encodings: Sequence[FloatArray], category_columns: 
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Partitions, each with rows that it has not seen.
-
-    Attributes
-    ----------
-    folds : (n,) array of int
-        For each weighed row, the position in `pieces` of the partition that has not seen it; -1 if there is none.
-    pieces : tuple of Pieces
-    seen_by : tuple of Recoded
-        The weighed rows as each partition sees them, with category encodings computed without the labels of its
-        unseen rows.
-    """
+    """Partitions, each with rows that it has not seen."""
 
     folds: IntArray
     pieces: tuple[Pieces, ...]
@@ -157,10 +147,7 @@ def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) ->
 
 
 def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
-    """A fold for each row: equal rows share a fold, and the distinct rows of each class are split evenly.
-
-    Depends on the rows and their classes, not on their order. A row of several classes counts for the first of them.
-    """
+    """A fold for each row: equal rows share a fold, and the distinct rows of each class are split evenly."""
     distinct, position = np.unique(row_hashes(rows, seed=0), return_inverse=True)
     owners = np.full(len(distinct), which.max(initial=0))
     np.minimum.at(owners, position, which)
@@ -178,12 +165,7 @@ def cross_unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: P
 
 
 def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:
-    """Leave-one-out squared gauges, of shape (n, K): as if each row had been absent when the ellipsoids were fitted.
-
-    Without a row that is not a support point, an ellipsoid stays the same. A support point has the weight `u` in its
-    moments; without it, its squared gauge is ``1 / (1 - u (rank + 1))``. That is an estimate, since the other weights
-    are kept.
-    """
+    """Leave-one-out squared gauges, of shape (n, K): as if each row had been absent when the ellipsoids were fitted."""
     centers, roots = ellipsoid_arrays(pieces, rows.shape[1])
     squared = squared_radii(rows, centers, roots)
     hashes = row_hashes(rows, seed=0)
@@ -209,19 +191,7 @@ def ellipsoid_arrays(pieces: Pieces, n_features: int) -> tuple[FloatArray, Float
 
 @dataclass(frozen=True, eq=False)
 class FoldModel:
-    """A model of a part of the training rows.
-
-    Attributes
-    ----------
-    model : SEPModel
-    classes : (C,) array of int
-        The position of each of its classes among all classes.
-    unseen : array
-        Hashes of rows that it has not seen.
-    encodings : tuple of arrays
-        Its encodings of the codes of each categorical column.
-    category_columns : sequence of CategoryColumn
-    """
+    """A model of a part of the training rows."""
 
     model: SEPModel
     classes: IntArray

@@ -86,18 +86,7 @@ def edits_for_region(edits: Sequence[Edit], model: SEPModel) -> list[Edit]:
 
 @dataclass(frozen=True, eq=False)
 class _Editing:
-    """A model with the edits so far.
-
-    Attributes
-    ----------
-    model : SEPModel
-        Without edits.
-    preparation : Preparation or None
-    weights : Weights
-        With the edits so far.
-    typical : dict of int to float
-        The values of dropped features and codes, by position in a row.
-    """
+    """A model with the edits so far."""
 
     model: SEPModel
     preparation: Preparation | None

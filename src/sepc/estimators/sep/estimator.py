@@ -74,16 +74,6 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=
 def listen_to_rounds(listener: Listener) -> Iterator[None]:
     """Context manager: calls `listener` with the rows left after every round of every partition.
 
-    This lets a program follow a fit without knowing the estimator: partitions inside a `SelectiveClassifier` or a
-    `StratifiedClassifier` are reported as well, one after the other. Fits in other threads or processes, as with
-    `n_jobs`, are not. From version 1.9, scikit-learn's callbacks do the same for one estimator.
-
-    Parameters
-    ----------
-    listener : callable
-        Called with a `Round`, whose `n_pos` and `n_neg` are the rows left on the two sides. An exception it raises ends
-        the fit.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -102,13 +92,7 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
 
 
 class Progress:
-    """Reports every round of one fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Calls its callbacks and the listeners of `listen_to_rounds`; prints a line if it is `verbose`.
-    """
+    """Reports every round of one fit."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

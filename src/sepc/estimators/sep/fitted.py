@@ -100,16 +100,7 @@ class FittedEllipsoid(ShownInLists):
 
 @record
 class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
-    """The ellipsoids of a model in the order found, as a lazy sequence.
-
-    Attributes
-    ----------
-    model : SEPModel
-    n_cuts, n_round : (K,) arrays
-        Number of cuts of each ellipsoid, and the round it was found in.
-    normals, offsets, through_means : (M, g), (M,) and (M,) arrays
-        The cuts of all ellipsoids one after the other, as in `Hyperplane`.
-    """
+    """The ellipsoids of a model in the order found, as a lazy sequence."""
 
     model: SEPModel = given()
     n_cuts: IntArray = counts("K")
@@ -212,11 +203,6 @@ def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[Histo
 @record
 class RowsUsed(ShownOnOneLine):
     """How many rows were partitioned into ellipsoids, and how many the weights were fitted to; all are counted.
-
-    Attributes
-    ----------
-    n_rows, n_partitioned, n_weighed : int
-        Training rows, those partitioned, and those that weights were fitted to.
 
     Examples
     --------
@@ -388,11 +374,7 @@ class Regions(ShownAsCard):
 
 
 def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str, float]:
-    """The mean absolute term of each column used, in log-odds, over the training rows.
-
-    With several classes, the size is the largest difference that the column makes between two of them. The distribution
-    of numbers comes from the quantiles that the model stores. A date is several features, whose sizes are added.
-    """
+    """The mean absolute term of each column used, in log-odds, over the training rows."""
     weights, usual = model.weights, model.usual
     assert weights is not None
     assert usual is not None

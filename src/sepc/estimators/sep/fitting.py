@@ -53,11 +53,7 @@ def summarise_training(
     *,
     keep_hashes: bool = True,
 ) -> SEPModel:
-    """Add to a model a summary of its training rows, hashes of some of them and, with weights, the imputation mixture.
-
-    Samples of the classes are in the user's own features, followed by category codes. Each row counts as
-    `weight_scale` rows. Without `keep_hashes`, no row is hashed.
-    """
+    """Add to a model a summary of its rows, hashes of some of them and, with weights, the imputation mixture."""
     drawn = np.concatenate([sample.rows for sample in samples])
     seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
     samples = _thin_out(samples)
@@ -140,10 +136,7 @@ FEWEST_ENCLOSED = 5
 
 
 def without_isolated(pieces: Pieces, settings: Settings, n_classes: int) -> Pieces:
-    """The ellipsoids without the isolated rows; a class that has no ellipsoid gets one around its isolated rows.
-
-    A class without an ellipsoid and with very few distinct rows gets none: labels then come from the weights alone.
-    """
+    """The ellipsoids without the isolated rows; a class that has no ellipsoid gets one around its isolated rows."""
     found, owners = list(pieces.ellipsoids), pieces.owners.tolist()
     for owner in sorted(set(range(n_classes)) - set(owners)):
         rows = pieces.isolated[pieces.isolated_owners == owner]
@@ -197,11 +190,7 @@ def most_ellipsoids(n_rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
-    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather.
-
-    `who` is the name of the classifier, for messages. `categorical` and `force_features` name columns of a table;
-    `monotone` and `features_alone` name columns or give their positions. `kept` are the columns to use; None for all.
-    """
+    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather."""
 
     who: str
     n_impure: int | float
@@ -244,11 +233,7 @@ class Fit(NamedTuple):
 
 
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
-    """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights.
-
-    Category codes are used by the weights only. With `out_of_fold`, models are also fitted to parts of the weighed
-    rows, if these come from a table without missing values.
-    """
+    """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights."""
     by_deviation = Standardization.of(training.extent)
     standard = (
         by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
@@ -275,10 +260,7 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
 def _partition_and_weigh(
     common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
 ) -> Fit:
-    """Partition, count and fit the weights.
-
-    Samples are drawn in the user's own units: standardised first, a row could round to another hash on another engine.
-    """
+    """Partition, count and fit the weights."""
     training, seed = common.training, common.settings.seed()
     is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
@@ -390,10 +372,7 @@ class _Common:
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
-        """A model of the rows outside of a fold; it has only the classes of these rows.
-
-        `shares` holds, for each class, how many rows each of its rows stands for.
-        """
+        """A model of the rows outside of a fold; it has only the classes of these rows."""
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
         samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], shares[k]) for k in known]

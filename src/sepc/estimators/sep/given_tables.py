@@ -44,18 +44,7 @@ SHRINKAGE = 10.0
 
 
 def fill_gaps(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
-    """Fill in missing values of training rows; rows without any are returned as they are.
-
-    Parameters
-    ----------
-    rows : (n, d + q) array
-        Features with NaN for missing values; category codes may follow.
-    classes : (n,) array
-        Classes, numbered from 0.
-    columns : GivenColumns
-    settings : FitSettings
-        For a first model of the complete rows.
-    """
+    """Fill in missing values of training rows; rows without any are returned as they are."""
     names, is_empty = columns.feature_names, np.isnan(rows).all(axis=0)
     if is_empty.any():
         raise ValueError(f"Feature {names[int(is_empty.argmax())]!r} has no values at all; leave it out.")
@@ -127,11 +116,7 @@ MOST_COPIES = 40_000
 
 
 def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) -> TrainingSet:
-    """Turn input into complete rows of numbers, by class; learns the column types of a table.
-
-    Rows of a collection stay where they are. Rows in memory are left out if their weight is zero, otherwise repeated
-    in proportion to it, and their missing values are imputed.
-    """
+    """Turn input into complete rows of numbers, by class; learns the column types of a table."""
     if is_collection(X):
         if sample_weight is not None:
             raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
@@ -291,15 +276,7 @@ def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """How often each training row counts.
-
-    Attributes
-    ----------
-    counts : (n,) array of int
-        Copies of each row.
-    unit : float
-        How many rows a copy stands for.
-    """
+    """How often each training row counts."""
 
     counts: IntArray
     unit: float = 1.0
@@ -307,8 +284,6 @@ class Copies:
     @classmethod
     def of(cls, weights: FloatArray) -> Copies:
         """Copies in proportion to the weights; exactly the weights if all are whole and not too large.
-
-        Otherwise they are rounded such that the copies of consecutive rows add up to their share within one.
 
         Examples
         --------

@@ -21,18 +21,7 @@ from sepc.points.protocol import PointSet
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The ellipsoids and isolated rows of all classes, and the partitions they come from.
-
-    Attributes
-    ----------
-    partitions : tuple of Partition
-        One for two classes, else one for each class against the rest.
-    ellipsoids : tuple of FoundEllipsoid
-        The ellipsoids kept, in the order found; class by class if there are more than two.
-    owners : (K,) array
-        The class of each ellipsoid.
-    isolated, isolated_owners : (J, d) and (J,) arrays
-    """
+    """The ellipsoids and isolated rows of all classes, and the partitions they come from."""
 
     partitions: tuple[Partition, ...]
     ellipsoids: tuple[FoundEllipsoid, ...]
@@ -47,14 +36,7 @@ def partition_classes(
     on_round: Callable[[Round], None] | None = None,
     n_jobs: int | None = None,
 ) -> Pieces:
-    """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md).
-
-    With more than two classes, the ellipsoids of the rest are not used. They are still found if `n_impure` is a share,
-    since that removes rows and saves time later. If it is a number of rows, they would take most of the time: nine
-    tenths on the letter data with 2 rows.
-
-    `on_round` is not called for partitions that run in other processes.
-    """
+    """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md)."""
     if len(classes) == 1:
         return _of_one_class(classes[0], settings)
     if len(classes) == 2:

@@ -52,10 +52,7 @@ class Loss(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class SEPReasons:
-    """The reasons for `SEPDecisions`, the decisions of an `SEPClassifier`.
-
-    In all methods, `i` is the position of a row.
-    """
+    """The reasons for `SEPDecisions`, the decisions of an `SEPClassifier`."""
 
     decisions: Any
 
@@ -108,10 +105,7 @@ class SEPReasons:
         return sentences
 
     def about_features(self, i: int, by: str = "") -> list[Sentence]:
-        """What is unusual about a row unlike all others, and the terms behind the label.
-
-        If another model, `by`, gave the label, the terms are those of the partition, for its own label.
-        """
+        """What is unusual about a row unlike all others, and the terms behind the label."""
         phrases = self._phrases
         if phrases is None:
             return []
@@ -262,10 +256,7 @@ class SEPReasons:
         return bool(decisions.rule[i] == Rule.NEAREST and decisions.place[i] >= decisions.model.n_ellipsoids)
 
     def _group_behind_a_single_case(self, i: int) -> str:
-        """The nearest group whose majority has the label, where a single case, which is little evidence, is nearer.
-
-        Empty where that case has another label, since the next sentence is then about that case alone.
-        """
+        """The nearest group whose majority has the label, where a single case, which is little evidence, is nearer."""
         decisions, model = self.decisions, self.decisions.model
         label = decisions.label[i]
         is_left_out = self._causes[i] in (Cause.UNSEEN, Cause.THIN) or decisions.counts_label[i] != label

@@ -24,11 +24,7 @@ RARE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class RowPhrases:
-    """Phrases about the features of rows, with what they need computed once for all rows.
-
-    Rows are complete; features that were missing must not be described. `i` is the position of a row, `j` of a feature
-    and `owner` of a class.
-    """
+    """Phrases about the features of rows, with what they need computed once for all rows."""
 
     model: SEPModel
     usual: TrainingSummary
@@ -86,10 +82,7 @@ class RowPhrases:
         return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
 
     def usual_among(self, i: int, j: int, owner: int) -> tuple[str, bool]:
-        """The usual range for cases of a class like a row, or the share with its value, and whether it is a share.
-
-        The range is empty if values are not known in the user's own units.
-        """
+        """The usual range for cases of a class like a row, or the share with its value, and whether it is a share."""
         group = int(self.groups(owner)[i])
         share = self._share(i, j, group)
         if share is not None:
@@ -228,10 +221,7 @@ def _rank_columns(shares: FloatArray, known: BoolArray, phrases: RowPhrases) -> 
 
 
 def feature_shares(model: SEPModel, row: FloatArray, k: int) -> FloatArray:
-    """The share of each feature in the squared radius of `row` in ellipsoid `k`.
-
-    With correlated features, some may reduce the squared radius; their share is zero, like that of standalone features.
-    """
+    """The share of each feature in the squared radius of `row` in ellipsoid `k`."""
     offset = np.clip(model.place(row[None, :])[0] - model.centers[k], -FARTHEST, FARTHEST)
     offset /= np.abs(offset).max() or 1.0
     terms = np.maximum(offset * (model.roots[k].T @ (model.roots[k] @ offset)), 0.0)

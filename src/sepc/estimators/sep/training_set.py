@@ -40,16 +40,7 @@ SMALLEST_SHARE = 1e-250
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Range of every column, and moments of the rows.
-
-    Attributes
-    ----------
-    lowest, highest : (d,) arrays
-    size : (d,) array
-        Powers of two; 1 unless the squares of a column's values would leave the range of doubles.
-    spread : Spread
-        Of the columns divided by `size`.
-    """
+    """Range of every column, and moments of the rows."""
 
     lowest: FloatArray
     highest: FloatArray
@@ -98,10 +89,7 @@ def _size_of(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Standardization:
-    """The standardisation ``(x - shift) / scale``.
-
-    `placed` holds the features that ellipsoids are made of; None if all are.
-    """
+    """The standardisation ``(x - shift) / scale``."""
 
     shift: FloatArray
     scale: FloatArray
@@ -116,13 +104,7 @@ class Standardization:
 
     @classmethod
     def none(cls, extent: Extent, names: Sequence[str]) -> Standardization:
-        """Leave rows unchanged; if they are extremely large or small, divide all columns by one power of two.
-
-        Raises
-        ------
-        ValueError
-            If features differ so much in size that double precision cannot compare them.
-        """
+        """Leave rows unchanged; if they are extremely large or small, divide all columns by one power of two."""
         largest = np.where(extent.is_constant, 0.0, np.maximum(np.abs(extent.lowest), np.abs(extent.highest)))
         unit = float(_size_of(largest.max(keepdims=True))[0])
         lost = ~extent.is_constant & (extent.width / unit < SMALLEST_SHARE)
@@ -185,10 +167,7 @@ BALANCED = "balanced"
 
 @dataclass(frozen=True, eq=False)
 class GivenColumns:
-    """The given columns: how many, their names if any, and how they become features.
-
-    `preparation` is None if all of them are numbers and used unchanged.
-    """
+    """The given columns: how many, their names if any, and how they become features."""
 
     n: int
     names: tuple[str, ...] | None = None
@@ -219,10 +198,7 @@ class GivenColumns:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Rows of a table in memory, repeated by weight, with NaN for missing values.
-
-    `positions` holds the position of each row in the table, which has `n_table` rows.
-    """
+    """Rows of a table in memory, repeated by weight, with NaN for missing values."""
 
     rows: FloatArray
     labels: NDArray[Any]
@@ -243,26 +219,7 @@ class TableRows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Rows in the user's own units, without missing values, wherever they are stored.
-
-    Attributes
-    ----------
-    rows : PointSet
-        All rows.
-    classes : tuple of PointSet
-        The rows of each class; category codes may follow the features.
-    labels : (C,) array
-        The sorted labels.
-    columns : GivenColumns
-    weight_scale : float
-        How many rows each row counts as.
-    table : TableRows or None
-        The rows before imputation, if they come from a table or an array in memory.
-    digest : str
-        Of the rows before imputation, if they are in memory; of others it takes a pass, and is empty.
-    alone : Standalone or None
-        The features that enter through their own curve alone, if any.
-    """
+    """Rows in the user's own units, without missing values, wherever they are stored."""
 
     rows: PointSet
     classes: tuple[PointSet, ...]
@@ -293,10 +250,7 @@ class TrainingSet:
 
     @classmethod
     def of_collection(cls, X: Any, y: Any, encoder: TrainingRows | None = None) -> TrainingSet:
-        """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are.
-
-        A table with non-numeric columns needs an encoder.
-        """
+        """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are."""
         rows: PointSet
         classes: tuple[PointSet, ...]
         if is_lazy(X):

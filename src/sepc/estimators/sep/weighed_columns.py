@@ -34,10 +34,7 @@ class CategoryColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlaceColumns:
-    """Nearness to ellipsoids, depth in them and nearness to isolated rows, each with a column per place.
-
-    Depth is centred and scaled to a deviation of one: `deep` is ``(depth - deep_mean) * deep_scale``.
-    """
+    """Nearness to ellipsoids, depth in them and nearness to isolated rows, each with a column per place."""
 
     near: FloatArray
     deep: FloatArray
@@ -86,24 +83,7 @@ class PlaceColumns:
 
 @dataclass(frozen=True, eq=False)
 class CurveColumns:
-    """The columns of the shape functions (curves), for some rows.
-
-    Attributes
-    ----------
-    rows : (n, d) array
-        Standardised.
-    has_line : (d,) array of bool
-    knots : list of arrays
-        Where the curve of each feature steps.
-    codes : (n, Q) array of int
-    stepped : list of arrays
-        The categories of each column that have their own step.
-    step : float
-        The height of a step with coefficient one; with more knots, steps are smaller.
-    category_columns : sequence of CategoryColumn
-    directions : (d,) array of int or None
-        For each feature, 1 or -1 if its curve may only rise or fall, else 0; None if all are free.
-    """
+    """The columns of the shape functions (curves), for some rows."""
 
     rows: FloatArray
     has_line: BoolArray
@@ -163,11 +143,7 @@ class CurveColumns:
 
     @property
     def kinds(self) -> IntArray:
-        """The kind of each group.
-
-        There is a group for each categorical column, for the steps and for the line of each feature, and one for each
-        kind of place.
-        """
+        """The kind of each group."""
         Q, d = len(self.stepped), len(self.knots)
         return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
 
@@ -198,10 +174,7 @@ def weights_of(
     n_isolated: int,
     width: float,
 ) -> Weights:
-    """Turn coefficients of the columns into weights whose terms average to zero.
-
-    Columns may be fewer than ellipsoids and isolated rows; those without a column have no weight.
-    """
+    """Turn coefficients of the columns into weights whose terms average to zero."""
     columns, n_ellipsoids = curves.beside(places), len(places.deep_scale)
     means, _ = columns.moments(np.ones(columns.shape[0]))
     sizes = [sum(map(len, curves.stepped)), sum(map(len, curves.knots)), int(curves.has_line.sum())]
@@ -274,9 +247,6 @@ def most_knots(n_rows: int) -> int:
 
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
-
-    A column that is mostly one value, such as zero, has few distinct quantiles; quantiles of its distinct values cover
-    the rest. Steps are at observed values, never at the smallest.
 
     Examples
     --------

@@ -52,22 +52,7 @@ NOTHING = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """Rows to fit the weights of a model to.
-
-    Attributes
-    ----------
-    model : SEPModel
-        Without weights, or with others.
-    values : (n, d) array
-        Standardised.
-    placed : (n, g) array
-        The features of these that ellipsoids are made of.
-    which : (n,) array of int
-        The class of each row.
-    counts : (n,) array
-        How much each row counts.
-    curves : CurveColumns
-    """
+    """Rows to fit the weights of a model to."""
 
     model: SEPModel
     values: FloatArray
@@ -84,10 +69,7 @@ class Weighing:
         category_columns: Sequence[CategoryColumn] = (),
         weight_scale: float = 1.0,
     ) -> Self:
-        """From samples of the classes, in the user's own features, followed by category codes.
-
-        Each row counts as `weight_scale` rows.
-        """
+        """From samples of the classes, in the user's own features, followed by category codes."""
         given = np.concatenate([sample.rows for sample in samples])
         sizes = [len(sample.rows) for sample in samples]
         shares = np.repeat([sample.weight for sample in samples], sizes)

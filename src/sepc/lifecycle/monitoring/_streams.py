@@ -26,15 +26,7 @@ def new_token() -> str:
 
 @record
 class Segment:
-    """Updates by one monitor.
-
-    Attributes
-    ----------
-    token : str
-        The token of the monitor.
-    start : int
-        How many updates of the stream came before.
-    """
+    """Updates by one monitor."""
 
     token: str = text()
     start: int = whole()
@@ -42,16 +34,7 @@ class Segment:
 
 @record
 class Stream:
-    """The rows of one stream.
-
-    Attributes
-    ----------
-    windows : Windows
-    n_updates : int
-        Number of updates with rows or labels.
-    segments : tuple of Segment
-        Which monitors made the updates, in order; the first token is the name of the stream.
-    """
+    """The rows of one stream."""
 
     windows: Windows = part(Windows, is_inline=True)
     n_updates: int = whole()
@@ -83,15 +66,7 @@ class Stream:
 
 @record
 class Streams:
-    """The stream of a monitor, and those of monitors that were merged into it.
-
-    Attributes
-    ----------
-    own : Stream
-        What the monitor has seen itself.
-    others : tuple of Stream
-        What the others had seen when they were merged, sorted by name.
-    """
+    """The stream of a monitor, and those of monitors that were merged into it."""
 
     own: Stream = part(Stream)
     others: tuple[Stream, ...] = parts(Stream, default=())
@@ -139,13 +114,7 @@ class Streams:
         return Streams(Stream(self.own.windows.renew(), self.own.n_updates, self.own.segments), self.others)
 
     def merge(self, other: Streams) -> Streams:
-        """The streams of both; of those with the same name, the longer one.
-
-        Raises
-        ------
-        ValueError
-            If two of them have the same beginning and different ends.
-        """
+        """The streams of both; of those with the same name, the longer one."""
         held = {stream.name: stream for stream in (self.own, *self.others) if stream.segments}
         for stream in (other.own, *other.others):
             if stream.segments:

@@ -53,10 +53,7 @@ class FeatureShift(ShownOnOneLine):
 def shifted_features(
     before: Tally, now: Tally, regions: BoolArray, names: tuple[str, ...], first: int | None = None
 ) -> tuple[FeatureShift, ...]:
-    """The features whose means in these regions differ by Welch's test, the largest shift first.
-
-    The feature `first`, if given, is known to have shifted and comes before all others.
-    """
+    """The features whose means in these regions differ by Welch's test, the largest shift first."""
     n_old, old, old_variance = _moments(before, regions)
     n_new, new, new_variance = _moments(now, regions)
     if min(n_old, n_new) < FEWEST_ROWS:

@@ -197,10 +197,7 @@ ROUND_OFF = 1e-6
 def guess_number(
     values: FloatArray, kept: FloatArray, n_training: int, distance: float, within: float, can_convert: bool = True
 ) -> Guess:
-    """What probably happened to sorted values, none of them missing; `kept` are quantiles of training.
-
-    Factors and shifts are tried only if `can_convert`; dates, for example, are usually later than in training.
-    """
+    """What probably happened to sorted values, none of them missing; `kept` are quantiles of training."""
     constant = _guess_constant(values, kept)
     if constant is not None:
         return constant
@@ -316,19 +313,7 @@ FEWEST_NEW = 5
 def guess_category(
     new: IntArray, training: FloatArray, names: Sequence[str], unseen: Counter[str], distance: float, most: float
 ) -> Guess:
-    """What probably happened to categories.
-
-    Parameters
-    ----------
-    new, training : (m + 1,) arrays
-        Rows of each category; the last entry counts unseen categories, which training does not have.
-    names : sequence of str
-        The m categories of training.
-    unseen : Counter
-        The unseen categories, as far as their names are known.
-    distance, most : float
-        The distance from training, and the largest distance between similar columns.
-    """
+    """What probably happened to categories."""
     n_new, shares = int(new.sum()), new / max(new.sum(), 1)
     if int(new[-1]) >= FEWEST_NEW:
         renamed = _guess_renamed(new, training, names, unseen)

@@ -21,30 +21,7 @@ from sepc.wording import name_of
 
 @dataclass(frozen=True, eq=False)
 class ColumnRows:
-    """Rows to compare with training.
-
-    Attributes
-    ----------
-    usual : TrainingSummary
-        The summary of the training rows.
-    class_counts : (C,) array of int
-        Training rows of each class.
-    names : tuple of str
-        The features; those that encode categories have the name of their column.
-    features : (n, d) array
-        In the user's units, with missing values imputed.
-    missing : (n, d) bool array
-        Which of them were missing.
-    codes : (n, Q) array of int
-        The categories; one past the last for unseen categories, and -1 for a missing value.
-    unseen : (n, Q) array of str
-        The names of unseen categories, as far as they are known; else empty.
-    gap_codes : (Q,) array of int
-        The category of missing values in training; one past the last if training had none.
-    owner : (n,) array of int
-        The class of each row, as a position in the classes of the model: the true label if known, else the decision;
-        -1 for a label that the model does not know.
-    """
+    """Rows to compare with training."""
 
     usual: TrainingSummary
     class_counts: IntArray
@@ -77,16 +54,7 @@ ROW_WISE = ("features", "missing", "codes", "unseen", "owner")
 
 
 def column_rows(decisions: Decisions, X: Any, labels: NDArray[Any] | None = None) -> ColumnRows | None:
-    """The rows behind decisions in the user's own columns; None if the model has no training summary.
-
-    Parameters
-    ----------
-    decisions : Decisions
-    X : array or DataFrame
-        The rows that were decided on; a table also gives the names of unseen categories.
-    labels : array, optional
-        The true labels.
-    """
+    """The rows behind decisions in the user's own columns; None if the model has no training summary."""
     partition = partition_behind(decisions)
     if partition is None or partition.model.usual is None:
         return None
@@ -152,9 +120,6 @@ FEWEST_OF_CLASS = 10
 def kolmogorov(values: FloatArray, kept: FloatArray, tolerance: float = 0.0) -> float:
     """The Kolmogorov distance of sorted values from training, as far as the training quantiles can tell.
 
-    Between two quantiles the training distribution is unknown, so ties and steps never count as a difference. Values
-    that moved by up to `tolerance` count as unchanged; otherwise whole numbers that grew by a thousandth would differ.
-
     Examples
     --------
     >>> kept = np.linspace(0.0, 1.0, 41)
@@ -175,10 +140,7 @@ def kolmogorov(values: FloatArray, kept: FloatArray, tolerance: float = 0.0) -> 
 
 
 def critical_distance(n_new: int, n_training: int, level: float) -> float:
-    """The distance that two samples of one distribution exceed with about this probability, or less.
-
-    By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart.
-    """
+    """The distance that two samples of one distribution exceed with about this probability, or less."""
     return float(np.sqrt(0.5 * np.log(2.0 / level) * (1.0 / max(n_new, 1) + 1.0 / max(n_training, 1))))
 
 
@@ -188,17 +150,7 @@ def total_variation(new: IntArray | FloatArray, training: IntArray | FloatArray)
 
 
 def moved_within_classes(values: FloatArray, owner: IntArray, ranges: FloatArray) -> float:
-    """How far values moved within the classes, from 0 to 1, by the share of rows beyond the bounds of their class.
-
-    A change of the class mix alone leaves it near 0.
-
-    Parameters
-    ----------
-    values, owner : (n,) arrays
-        Values without missing ones, and the class of each row.
-    ranges : (C, 2) array
-        The bounds of the middle 80 % of every class in training.
-    """
+    """How far values moved within the classes, from 0 to 1, by the share of rows beyond the bounds of their class."""
     moved = np.zeros(len(ranges))
     n_rows = np.bincount(owner, minlength=len(ranges))[: len(ranges)]
     for c in np.flatnonzero(n_rows >= FEWEST_OF_CLASS):
@@ -218,13 +170,7 @@ MOST_ROWS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class RecentRows:
-    """The latest rows, in batches.
-
-    Attributes
-    ----------
-    batches : tuple of ColumnRows
-        The latest is the last one; together they have at least `MOST_ROWS` rows, if there were that many.
-    """
+    """The latest rows, in batches."""
 
     batches: tuple[ColumnRows, ...] = ()
 

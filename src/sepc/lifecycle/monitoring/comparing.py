@@ -55,14 +55,7 @@ FAR = 0.3
 # Huge values overflow, and are then far from training.
 @np.errstate(over="ignore", invalid="ignore")
 def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnChange, ...]:
-    """The columns that differ from training: those with a guess first, then those that moved farthest.
-
-    Parameters
-    ----------
-    rows : ColumnRows or None
-    n_windows : int, default=1
-        How many windows are tested, of which these rows are one; it divides the significance level (Bonferroni).
-    """
+    """The columns that differ from training: those with a guess first, then those that moved farthest."""
     if rows is None or len(rows) < FEWEST_ROWS:
         return ()
     watched = [j for j, display in enumerate(rows.usual.displays) if display.kind is not FeatureKind.PART]
@@ -75,10 +68,7 @@ def column_changes(rows: ColumnRows | None, n_windows: int = 1) -> tuple[ColumnC
 
 
 def latest_changes(rows: ColumnRows | None, n_last: int = 0) -> tuple[ColumnChange, ...]:
-    """The columns that differ from training in the window of latest rows that shows a change most clearly.
-
-    The latest batch, of `n_last` rows, is one of the windows.
-    """
+    """The columns that differ from training in the window of latest rows that shows a change most clearly."""
     if rows is None or len(rows) < FEWEST_ROWS:
         return ()
     lengths = [len(rows)]
@@ -95,10 +85,7 @@ def moved_far(changes: tuple[ColumnChange, ...]) -> tuple[ColumnChange, ...]:
 
 
 def _clarity(changes: tuple[ColumnChange, ...]) -> tuple[bool, float]:
-    """Windows with a guess come first, then those in which a column is farthest from training for their size.
-
-    The distance left once a guess is undone is subtracted, since rows from before the change would add to it.
-    """
+    """Windows with a guess come first, then those in which a column is farthest from training for their size."""
     gains = [change.distance - (change.after if change.is_guessed else 0.0) for change in changes]
     clearest = max((gain * np.sqrt(change.n_rows) for gain, change in zip(gains, changes, strict=True)), default=0.0)
     return any(change.is_guessed for change in changes), float(clearest)
@@ -163,11 +150,7 @@ def _category_change(rows: ColumnRows, j: int, level: float) -> ColumnChange | N
 
 
 def _is_clearly_new(unseen: Counter[str], n_new: int, n_training: int, n_known: int, level: float) -> bool:
-    """Whether a category has so many rows that training would have it too if it were not new.
-
-    If the order of all rows were random, the probability that those of one category are all among the new ones falls
-    with each of them; it is multiplied by the number of categories.
-    """
+    """Whether a category has so many rows that training would have it too if it were not new."""
     most = max(unseen.values(), default=0)
     chance = (n_known + len(unseen)) * (n_new / (n_new + n_training)) ** most
     return most >= FEWEST_NEW and chance <= level

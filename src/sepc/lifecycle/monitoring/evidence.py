@@ -42,16 +42,7 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class MonitoredRates:
-    """Four kinds of rates of a model, per region, and two per column.
-
-    The *share* of a region among all rows. The rate *outside* of an ellipsoid: of the rows that lie in it, or in none
-    and nearest to it, how many lie in none; it belongs to the region near that ellipsoid. For each *feature*, how many
-    of a region's rows have it above the middle of the region. The *error* rate of a region. Features are also
-    watched over all rows together, above three cuts, for changes that are small in every region. Errors are not: some
-    regions may get labels more often than others, and the overall error rate would reflect that. Over all rows, too:
-    how many have a *gap* in a column, that is a missing value or an unseen category, and how many a *round* value. No
-    other rate shows these: missing values are imputed, and rounding hardly moves a mean.
-    """
+    """Four kinds of rates of a model, per region, and two per column."""
 
     model: SEPModel
 
@@ -113,10 +104,7 @@ class MonitoredRates:
 
     @cached_property
     def middles(self) -> FloatArray:
-        """The middle of every region, by the training rows alone, of shape (regions, features).
-
-        The mean of its ellipsoids' centers, the nearest one's center, or the isolated row; else that of all rows.
-        """
+        """The middle of every region, by the training rows alone, of shape (regions, features)."""
         model = self.model
         n_inside = np.maximum(model.table.memberships.sum(axis=1, keepdims=True), 1)
         sets = model.table.memberships.astype(np.float64) @ model.centers / n_inside
@@ -189,15 +177,6 @@ STRENGTHS = np.array([1.0, 10.0, 100.0])
 def log_evidence(before: ArrayLike, n_before: ArrayLike, now: ArrayLike, n_now: ArrayLike) -> FloatArray:
     """Logarithm of the evidence that the rate has changed; arguments are broadcast.
 
-    If nothing changes, the probability that it ever reaches ``log_price(log_level) - log_level`` is at most the level.
-
-    Parameters
-    ----------
-    before, n_before : arrays
-        Ones and rows before.
-    now, n_now : arrays
-        Ones and rows since then.
-
     Examples
     --------
     >>> log_evidence(50, 1000, [50, 100], 1000).round(1)
@@ -242,11 +221,7 @@ def _log_largest(ones: FloatArray, n: FloatArray) -> FloatArray:
 
 
 def column_counts(rows: ColumnRows | None) -> IntArray:
-    """For each feature, rows without a known value and rows with a round one, of shape (2, d).
-
-    An unseen category does not count as a known value. Round values are multiples of the finest step that few training
-    values are multiples of. Empty if the model has no training summary.
-    """
+    """For each feature, rows without a known value and rows with a round one, of shape (2, d)."""
     if rows is None:
         return UNKNOWN
     gaps, steps = np.zeros(rows.features.shape, dtype=bool), _steps(rows.usual)

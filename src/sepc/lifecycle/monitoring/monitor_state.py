@@ -35,22 +35,7 @@ MOST_COLUMNS = 5
 
 @record
 class MonitorState:
-    """Everything that a monitor stores.
-
-    Attributes
-    ----------
-    confidence : float
-        Probability that there is never a false alarm.
-    shift, scale : (d,) arrays
-        Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
-    features : tuple of str
-        Names of the features, as in the reference.
-    reference : Tally
-        The rows that all others are compared with.
-    seen : Streams
-    alarms : tuple of Alarm
-        All alarms raised, in order.
-    """
+    """Everything that a monitor stores."""
 
     confidence: float = number(0.0, 1.0)
     shift: FloatArray = floats("d")
@@ -72,10 +57,7 @@ class MonitorState:
 
     @property
     def kinds(self) -> dict[str, float]:
-        """The kinds of rates watched, and their shares of the level.
-
-        Errors are watched only if the reference has labels, and columns only if their missing values were counted.
-        """
+        """The kinds of rates watched, and their shares of the level."""
         of_regions = (SHARE, OUTSIDE, FEATURE, *((ERROR,) if self.reference.labelled.any() else ()))
         of_columns = COLUMN_KINDS if len(self.reference.columns) else ()
         part = PART_OF_COLUMNS if of_columns else 0.0
@@ -106,24 +88,14 @@ def with_columns(state: MonitorState, columns: tuple[ColumnChange, ...], n_befor
 
 
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
-    """The alarm with the most evidence among those not raised yet.
-
-    Shares, and rates outside, are compared among the regions without an alarm about their share: when one region grows,
-    the shares of all others fall although they have not changed. An alarm about all rows is raised only if no region
-    has one; that of a column is raised in any case. This affects later alarms only, so the chance of any false alarm
-    stays the same.
-    """
+    """The alarm with the most evidence among those not raised yet."""
     parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
     alarms = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
     return max(alarms, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
 
 
 def _have_alarm(state: MonitorState, watched: MonitoredRates, kind: str) -> BoolArray:
-    """Which rates of a kind already have an alarm.
-
-    After any alarm other than one about a column, the rates of features over all rows count as having one too. A column
-    gets at most one alarm, either for missing or for round values.
-    """
+    """Which rates of a kind already have an alarm."""
     of_columns = {alarm.moved[0].name for alarm in state.alarms if alarm.kind in COLUMN_KINDS}
     if kind in COLUMN_KINDS:
         return np.array([name in of_columns for name in watched.model.feature_names], dtype=bool)
@@ -165,10 +137,7 @@ def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -
 
 
 def _find_shifts(part: Part, watched: MonitoredRates, kind: str, place: int) -> tuple[FeatureShift, ...]:
-    """Features that shifted in the region and, if its share changed, in the regions whose share moved the other way.
-
-    If there are no such regions, those around it are included instead.
-    """
+    """Features that shifted in the region and, if its share changed, in the regions whose share moved the other way."""
     before, now = part.earlier, part.tally
     region, names = int(watched.regions[kind][place]), watched.model.feature_names
     here = (np.arange(watched.n_regions) == region % watched.n_regions) | (region == ALL_ROWS)
@@ -192,11 +161,7 @@ def _opposite(before: Tally, now: Tally, region: int) -> BoolArray:
 
 
 def all_evidence(state: MonitorState, watched: MonitoredRates) -> dict[str, FloatArray]:
-    """For each kind of rate, the largest log evidence in each region so far, not corrected for the number of rates.
-
-    The last two entries are for combinations unseen in training and for all rows together. NaN if a region has no rate
-    of this kind.
-    """
+    """For each kind of rate, the largest log evidence in each region so far, not corrected for the number of rates."""
     largest = {}
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions
     for kind in state.kinds:

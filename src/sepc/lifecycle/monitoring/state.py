@@ -23,24 +23,7 @@ UNKNOWN: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 @record
 class Tally:
-    """Counts and sums over some rows; tallies can be added.
-
-    Attributes
-    ----------
-    rows : (R,) array of int
-        Rows in each region. The last region is that of combinations of ellipsoids not seen in training.
-    labelled, errors : (R,) arrays of int
-        Rows whose label is known, and those of them that the model got wrong.
-    above : (R, d) array of int
-        Rows with a feature above the middle of their region.
-    beyond : (3, d) array of int
-        Rows of all regions with a feature above each of three cuts.
-    sums, squares : (R, d) arrays
-        Sums of the features and of their squares, standardised by the reference's mean and standard deviation.
-    columns : (c, d) array of int
-        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty if unknown,
-        as in files of version 0.1.0; a sum is known only if both parts are.
-    """
+    """Counts and sums over some rows; tallies can be added."""
 
     rows: IntArray = counts("R")
     labelled: IntArray = counts("R")
@@ -135,14 +118,7 @@ COUNTS = ("rows", "labelled", "errors", "above", "beyond", "columns")
 
 @record
 class Window:
-    """Rows since some start.
-
-    Attributes
-    ----------
-    tally : Tally
-    number : int
-        How many windows of this length were filled before, counting the first rows of the stream as one.
-    """
+    """Rows since some start."""
 
     tally: Tally = part(Tally, is_inline=True)
     number: int = whole(1)
@@ -164,15 +140,7 @@ class Part:
 
 @record
 class Windows:
-    """All rows, and the latest of them in windows of growing length.
-
-    Attributes
-    ----------
-    total : Tally
-        All rows.
-    latest : tuple of Window
-        The latest of them, in windows of 1,000 rows, 2,000 rows, and so on.
-    """
+    """All rows, and the latest of them in windows of growing length."""
 
     total: Tally = part(Tally, has_node=False)
     latest: tuple[Window, ...] = parts(Window, default=())
@@ -195,12 +163,7 @@ class Windows:
         return (whole, *recent)
 
     def join(self, other: Windows) -> Windows:
-        """The rows of both; where one has not filled a window of some length yet, all its rows are in that window.
-
-        The number of a joined window counts the windows that either of them has filled. So while a window keeps its
-        number, its rows only grow and the rows before it stay the same, however often the two are joined: no more
-        windows are tested than the level was divided among. A joined window may hold more rows than its length.
-        """
+        """The rows of both; where one has not filled a window of some length yet, all its rows are in that window."""
         pairs = zip_longest(self.latest, other.latest)
         each = [(mine or Window(self.total, 0), theirs or Window(other.total, 0)) for mine, theirs in pairs]
         latest = [Window(mine.tally + theirs.tally, mine.number + theirs.number) for mine, theirs in each]

@@ -27,25 +27,7 @@ RIGHT, WRONG, OPEN = 0, 1, -1
 
 @record
 class PendingReview:
-    """The labels of a review so far, in the order in which its rows were drawn.
-
-    Labels count in that order, one bet at a time, so that it does not matter when each arrives: if a hard case takes
-    long, easier ones drawn after it must not count without it. A review is pending from the moment it is drawn.
-
-    Attributes
-    ----------
-    number : int
-        Number of the review.
-    band : (n,) array
-        The bands of the rows drawn to certify; rows to decide come after these.
-    drawn : (H,) array
-        The probabilities of the bands when these rows were drawn.
-    outcome : (m,) array
-        For each row of the review: RIGHT (0) or WRONG (1) for the model's label, or OPEN (-1) while the true label is
-        missing.
-    n_counted : int
-        How many of the rows drawn to certify have been counted.
-    """
+    """The labels of a review so far, in the order in which its rows were drawn."""
 
     number: int = whole(1)
     band: IntArray = ints("n", below="H")
@@ -134,25 +116,7 @@ def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None)
 
 @dataclass(frozen=True, eq=False)
 class QueueState:
-    """What a queue stores from one day to the next.
-
-    Attributes
-    ----------
-    settings : dict
-        The parameters of the queue, except model, rows and random state.
-    evidence : Evidence or None
-        None before the first rows.
-    n_chosen : int
-        How many reviews it has chosen.
-    features : tuple of str
-        The names of the features, as in the table; empty if the model has no regions.
-    begun : tuple of PendingReview
-        Reviews with labels that are missing or not counted yet, in order.
-    reviews : tuple of Review
-        Open reviews.
-    draws : dict
-        The state of NumPy's PCG64 generator.
-    """
+    """What a queue stores from one day to the next."""
 
     settings: dict[str, Any]
     evidence: Evidence | None

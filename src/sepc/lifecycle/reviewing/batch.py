@@ -33,19 +33,7 @@ TINY = 1e-100
 
 @record
 class Bands(ShownOnOneLine):
-    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k.
-
-    Attributes
-    ----------
-    least_trust : (H,) array
-        The least trust in each band, in decreasing order; the last is 0.
-    coverage : (H,) array
-        The share of each set among the rows that define the bands; the last is 1.
-    claimed_risk : (H,) array
-        The mean of 1 - trust in each band, clipped to [1e-6, 0.5].
-    target : int
-        The set to certify first.
-    """
+    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k."""
 
     least_trust: FloatArray = floats("H")
     coverage: FloatArray = floats("H")
@@ -80,11 +68,7 @@ class Bands(ShownOnOneLine):
 
 
 def bands_of(trust: FloatArray, coverage: float | None, max_risk: float) -> Bands:
-    """Divide rows into bands by their trust alone.
-
-    Within the target, edges follow Dalenius and Hodges (1959): equal steps of the cumulative square root of the claimed
-    risk, so that riskier bands are smaller.
-    """
+    """Divide rows into bands by their trust alone."""
     ordered = np.sort(trust)[::-1]
     risk = np.clip(1.0 - ordered, 1e-6, 0.5)
     goal = coverage if coverage is not None else _best_coverage(risk, max_risk)

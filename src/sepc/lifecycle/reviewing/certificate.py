@@ -35,19 +35,7 @@ LEAST_SHARE = 0.1
 
 @record
 class Evidence(ShownOnOneLine):
-    """Counts of labels by band, and the evidence that each set of rows keeps the promise.
-
-    The evidence is against "the set is wrong more often than `max_risk`"; enough of it makes a certificate.
-
-    Attributes
-    ----------
-    bands : Bands
-    max_risk, confidence : float
-    n_labels, n_errors : (H,) arrays
-        Labels drawn in each band, and those that showed the model to be wrong.
-    log_now, log_peak : (H,) arrays
-        Logarithm of the evidence for each set now, and its largest value so far.
-    """
+    """Counts of labels by band, and the evidence that each set of rows keeps the promise."""
 
     bands: Bands = part(Bands, is_inline=True)
     max_risk: float = given()
@@ -77,11 +65,7 @@ class Evidence(ShownOnOneLine):
 
     @property
     def certified(self) -> int:
-        """The largest set that is certified, -1 if none is.
-
-        The target and stricter sets each use a share of the allowed chance of a wrong certificate. Once the target
-        passes, its share goes on to the next larger set, and so on, up to the first that does not pass.
-        """
+        """The largest set that is certified, -1 if none is."""
         passed, target = self.log_peak >= self.log_needed, self.bands.target
         if passed[target]:
             failed = np.flatnonzero(~passed[target:])
@@ -99,11 +83,7 @@ class Evidence(ShownOnOneLine):
         return np.asarray(np.clip(rates, least, 0.5))
 
     def draws(self, k: int) -> tuple[FloatArray, float]:
-        """The probabilities of drawing each band to certify set k, and how many more labels are expected to be needed.
-
-        The number is infinite if the set is expected to be wrong too often; the probabilities are then those for a risk
-        just low enough.
-        """
+        """The probabilities of drawing each band to certify set k, and how many more labels are probably needed."""
         risk = float(self.bands.weights(k) @ self.expected)
         drawn, n_more = self._draws_if(k, min(1.0, 0.9 * self.max_risk / risk))
         return drawn, n_more if risk < self.max_risk else np.inf

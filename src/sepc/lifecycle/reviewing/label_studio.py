@@ -27,14 +27,7 @@ CHOICES, TABLE = "label", "row"
 
 
 class Labelled(NamedTuple):
-    """Labels that people gave.
-
-    Attributes
-    ----------
-    positions : array of int
-        Positions of the rows among those given to `choose`.
-    labels : array
-    """
+    """Labels that people gave."""
 
     positions: IntArray
     labels: NDArray[Any]

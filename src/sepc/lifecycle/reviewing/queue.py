@@ -329,10 +329,7 @@ class ReviewQueue(SharedState, ShownAsCard):
         return np.asarray(rest[np.argsort(trust[rest], kind="stable")])
 
     def _draw(self, plan: Plan, band: IntArray, n: int) -> IntArray:
-        """Positions of rows drawn to certify, in the order of the draws.
-
-        Draws stop when a band runs out of rows: skipping it would change the probabilities.
-        """
+        """Positions of rows drawn to certify, in the order of the draws."""
         n = min(n, len(band))
         if plan.aim is None or n == 0:
             return np.empty(0, dtype=np.int64)

@@ -19,11 +19,7 @@ from sepc.statistics.rates import fewer_p_value, rows_needed
 def controls_from(
     counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float
 ) -> tuple[dict[Any, Control], dict[Any, NoHarm], float]:
-    """A control for all rows (key None), for each label or for each group, and the confidence of each test.
-
-    What rounding hid counts as wrong, so a threshold that passes would also pass with the exact counts. For groups, the
-    second value says whether accepted rows are wrong less often than rejected ones.
-    """
+    """A control for all rows (key None), for each label or for each group, and the confidence of each test."""
     level = 1.0 - confidence
     if isinstance(max_risk, Mapping):
         each = level / len(max_risk)
@@ -48,14 +44,7 @@ def sizes_of_groups(counts: Sequence[SiteCounts]) -> dict[Any, int]:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Rows of several sites at each threshold, with whatever rounding hid counted as wrong.
-
-    Attributes
-    ----------
-    accepted, wrong : (m,) arrays of int
-    n_hidden : int
-        How many of the wrong rows are assumed, because rounding may have hidden so many; the same at every threshold.
-    """
+    """Rows of several sites at each threshold, with whatever rounding hid counted as wrong."""
 
     accepted: IntArray
     wrong: IntArray
@@ -122,22 +111,7 @@ def _no_harm(counts: Sequence[SiteCounts], group: Any, control: Control, n_tests
 
 @dataclass(frozen=True)
 class FalseCounts:
-    """What one site could do to the promise for all.
-
-    Attributes
-    ----------
-    site : str
-    without : float
-        The threshold without this site; infinite if there is none.
-    if_all_right : float
-        The threshold if the site reported all of its wrong rows as right.
-    if_all_wrong : float
-        The threshold if it reported all of its right rows as wrong.
-    worst_risk : float
-        The error rate among the accepted calibration rows if all of this site's rows were in fact wrong.
-    n_invented : int
-        How many invented rows, all of them right, would make the promise accept every row.
-    """
+    """What one site could do to the promise for all."""
 
     site: str
     without: float

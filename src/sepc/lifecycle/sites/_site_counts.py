@@ -297,9 +297,6 @@ def accepted_at(counts: Sequence[SiteCounts], threshold: float) -> IntArray:
 def difference_p_value(table: IntArray) -> float:
     """P-value of "all sites have the same error rate", given their right and wrong rows.
 
-    Pearson's statistic, compared with tables of the same margins drawn at random, so that small counts do no harm
-    (Patefield, 1981). Draws have a fixed seed.
-
     Examples
     --------
     >>> difference_p_value(np.array([[90, 10], [180, 20]]))
