@@ -29,8 +29,9 @@ from weekly import weekly_unless
 from zoo import fitted_once
 
 import sepc
-from sepc import Cause, Decision, Decisions, RepairedClassifier, model_card, report
+from sepc import Cause, Decision, Decisions, RepairedClassifier, report
 from sepc.decisions.decisions import Deferred, given_fields, refuse, replace_columns
+from sepc.lifecycle import model_card
 from sepc.wording import percent
 
 da, dd = package_or_skip("dask.array"), package_or_skip("dask.dataframe")

@@ -95,7 +95,7 @@ def run_blocks(page, kinds):
 # These take longest; whether their blocks have names that are gone is looked at on every change.
 @pytest.mark.slow_cases(*(f"docs/howto/{name}.md" for name in LONG_PAGES))
 @pytest.mark.docs
-@pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")  # a page on such columns may show them
+@pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")  # a page on such columns may show them
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_code_blocks_run(page, tmp_path, monkeypatch, request):
     if HOME_VARIABLE in page.read_text():  # the page says that it needs data sets

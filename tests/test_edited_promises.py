@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zoo import fitted_once
 
 import sepc
+import sepc.lifecycle
 import sepc.onnx
 import sepc.sql
 from sepc import Edit, SelectiveClassifier, SEPClassifier
@@ -106,10 +107,10 @@ def test_every_kind_of_promise_is_lost_and_back_when_the_edit_is_taken_off(kind,
 def test_cards_and_reports():
     X, y = rows()
     for model in (edited(), make_pipeline(StandardScaler(), edited())):
-        card = sepc.model_card(model)
+        card = sepc.lifecycle.model_card(model)
         assert_no_promise(card)
         assert "| edit 0 |" in card
-    assert WHAT in sepc.model_card(edited(), X, y)
+    assert WHAT in sepc.lifecycle.model_card(edited(), X, y)
     assert "edited" in repr(edited().estimator_.model_)
     report = sepc.report(edited(), X[:200], y[:200])
     for text in (str(report), report.to_html(), json.dumps(report.to_dict())):

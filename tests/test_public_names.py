@@ -13,9 +13,10 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^   ~(sepc[\w.]+)$", PAGE, re.MULTILINE)
 SUBPACKAGES = [
-    f"sepc.{name}" for name in ("lifecycle", "lifecycle.sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
+    f"sepc.{name}"
+    for name in ("errors", "lifecycle", "lifecycle.sites", "plot", "onnx", "sql", "geometry", "results", "metrics")
 ]
-PUBLIC = "sepc|sepc.(geometry|results|lifecycle|lifecycle.sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
+PUBLIC = "sepc|sepc.(errors|geometry|results|lifecycle|lifecycle.sites|metrics|plot|onnx|sql|mlflow|spark|datasets)"
 DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.py")),
@@ -29,10 +30,7 @@ def test_the_top_level_is_what_most_people_need():
     needed = """
     RepairedClassifier SEPClassifier SelectiveClassifier StratifiedClassifier TrustedClassifier
     Cause Costs Decision Decisions Edit decide
-    Landscape Recourse RecourseTable Report bill_of_materials compare enclose inspect load look model_card recourse
-    report rows_digest save sign suspects verify
-    FlatSetWarning ForeignModelError FormatError LeftOutWarning NotConvergedWarning BrokenPromiseWarning
-    MovedColumnsError NoPromiseWarning SignatureError TrainingRowsWarning RefusedLookError
+    Landscape Recourse RecourseTable Report compare enclose inspect load look recourse report save
     """
     assert sorted(sepc.__all__) == sorted(needed.split())
     arrays, about = ["accepted", "cause", "label", "probabilities", "region", "trust"], ["by", "classes", "index"]

@@ -17,7 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 import sepc
-from sepc import Cause, LeftOutWarning, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+import sepc.errors
+from sepc import Cause, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.errors import LeftOutWarning
 from sepc.lifecycle import repair
 from sepc.model_files import from_bytes, to_bytes
 

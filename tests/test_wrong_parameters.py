@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from zoo import fitted_once
 
 import sepc
+import sepc.metrics
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
 from sepc.lifecycle.sites import certify, count_site
@@ -153,7 +154,7 @@ def test_masks_text_and_what_is_no_table_are_refused_afterwards_too():
             sepc.look(rows)
     out_of_fold = SEPClassifier(max_ellipsoids=2, out_of_fold=True).fit(X, Y)
     for labels in ("y", 3, X):
-        for ask in (lambda labels: sepc.look(X, labels), lambda labels: sepc.suspects(out_of_fold, labels)):
+        for ask in (lambda labels: sepc.look(X, labels), lambda labels: sepc.metrics.suspects(out_of_fold, labels)):
             with pytest.raises(ValueError, match="^y must hold one label"):
                 ask(labels)
 

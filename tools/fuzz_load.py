@@ -15,7 +15,7 @@ with atheris.instrument_imports(include=["sepc"]):
     from hostile_files import Target, inspected, targets
     from sepc_benchmarks.mutations import forged
 
-    from sepc import ForeignModelError, FormatError
+    from sepc.errors import ForeignModelError, FormatError
     from sepc.io.container import decode
     from sepc.model_files import from_bytes
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import sepc
+import sepc.errors
+import sepc.lifecycle
 
 # What an extra brings that the core must do without.
 BROUGHT = {
@@ -163,11 +165,11 @@ def sign(folder: Path) -> str:
         public = key.public_key().public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
         (folder / f"{name}.pub").write_bytes(public)
     sepc.save(sepc.SEPClassifier().fit(*rows()), folder / "model.sepc")
-    sepc.sign(folder / "model.sepc", folder / "own.pem")
+    sepc.lifecycle.sign(folder / "model.sepc", folder / "own.pem")
     sepc.load(folder / "model.sepc", key=folder / "own.pub")
     try:
-        sepc.verify(folder / "model.sepc", folder / "other.pub")
-    except sepc.SignatureError as error:
+        sepc.lifecycle.verify(folder / "model.sepc", folder / "other.pub")
+    except sepc.errors.SignatureError as error:
         return str(error)
     raise AssertionError("another key was accepted")
 

@@ -22,15 +22,9 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.frozen import FrozenEstimator
 
 import sepc
-from sepc import (
-    Costs,
-    FormatError,
-    LeftOutWarning,
-    SelectiveClassifier,
-    SEPClassifier,
-    StratifiedClassifier,
-    TrustedClassifier,
-)
+import sepc.errors
+from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.errors import FormatError, LeftOutWarning
 from sepc.io.container import decode
 from sepc.lifecycle import Monitor, ReviewQueue, repair
 from sepc.model_files import from_bytes, to_bytes
@@ -146,7 +140,7 @@ def targets() -> dict[str, Target]:
 def outcome(target: Target, data: bytes, expected: list[Any]) -> tuple[str, float]:
     """What came of a file (refused, equal to the original, or something else that works), and memory for reading it."""
     peak, loaded = peak_of(lambda: target.read(data))
-    if isinstance(loaded, FormatError | sepc.ForeignModelError):
+    if isinstance(loaded, FormatError | sepc.errors.ForeignModelError):
         return "refused", peak
     if isinstance(loaded, BaseException):
         raise loaded

@@ -1,5 +1,19 @@
 """Errors and warnings that users may want to catch."""
 
+__all__ = [
+    "BrokenPromiseWarning",
+    "FlatSetWarning",
+    "ForeignModelError",
+    "FormatError",
+    "LeftOutWarning",
+    "MovedColumnsError",
+    "NoPromiseWarning",
+    "NotConvergedWarning",
+    "RefusedLookError",
+    "SignatureError",
+    "TrainingRowsWarning",
+]
+
 
 class NotConvergedWarning(UserWarning):
     """A solver stopped at its round limit; its certificate is looser than requested."""

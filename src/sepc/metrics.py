@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.base import decide_rows
+from sepc.looking.suspects import suspects
 from sepc.wording import check_number
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "neg_aurc_scorer",
     "risk_at_coverage",
     "risk_coverage_curve",
+    "suspects",
 ]
 
 

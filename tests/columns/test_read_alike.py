@@ -8,8 +8,10 @@ import pytest
 from optional import package_or_skip
 
 import sepc
-from sepc import LeftOutWarning, SEPClassifier, load
+import sepc.errors
+from sepc import SEPClassifier, load
 from sepc.cli import main
+from sepc.errors import LeftOutWarning
 
 pd, pa, pl = package_or_skip("pandas"), package_or_skip("pyarrow"), package_or_skip("polars")
 
@@ -61,7 +63,7 @@ def frames_of(path, separator, is_polars):
 
 
 @pytest.mark.slow_cases("first rows*", "many dashes*", "a few whole*", "a column of*", "percents")
-@pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 @pytest.mark.parametrize("name", TABLES)
 def test_a_file_gives_one_model_or_look_names_the_column(name, tmp_path, capsys):
     columns, changed = TABLES[name]

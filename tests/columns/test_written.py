@@ -5,10 +5,11 @@ import pytest
 from mixed_tables import orders_in_text
 from optional import package_or_skip
 
-from sepc import LeftOutWarning, SEPClassifier
+from sepc import SEPClassifier
 from sepc.columns.kinds import Kind, kinds_of
 from sepc.columns.notations import Order, date_of, duration_of, number_text, read_number, read_numbers, value_of
 from sepc.columns.recognition import What, Written
+from sepc.errors import LeftOutWarning
 from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")

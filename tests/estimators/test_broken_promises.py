@@ -21,7 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import sepc
-from sepc import BrokenPromiseWarning, Costs, NoPromiseWarning, SelectiveClassifier, SEPClassifier
+import sepc.lifecycle
+from sepc import Costs, SelectiveClassifier, SEPClassifier
+from sepc.errors import BrokenPromiseWarning, NoPromiseWarning
 from sepc.sql import export
 
 BROKEN = r"GridSearchCV chose it as the best of 2.*SelectiveClassifier\(GridSearchCV\(\.\.\.\)\)"
@@ -48,7 +50,7 @@ def test_whatever_shows_or_saves_a_promise_warns_of_a_search_around_it(around, d
     for use in (
         lambda: sepc.decide(around, X),
         lambda: words.append(str(sepc.report(around, X, y))),
-        lambda: words.append(sepc.model_card(around)),
+        lambda: words.append(sepc.lifecycle.model_card(around)),
     ):
         with pytest.warns(BrokenPromiseWarning, match=BROKEN) as caught:
             use()

@@ -19,6 +19,8 @@ from sklearn.frozen import FrozenEstimator
 from zoo import fitted_once
 
 import sepc
+import sepc.errors
+import sepc.lifecycle
 from sepc import Edit, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
@@ -176,7 +178,7 @@ def test_a_dropped_column_has_no_influence_whatever_it_holds(column):
         said = [at(model, "ward", ["mars"]).why(0) for model in (edited, of_table())]
         assert ["not seen" in why for why in said] == [False, True]
     if column == "age":
-        with pytest.warns(sepc.TrainingRowsWarning):
+        with pytest.warns(sepc.errors.TrainingRowsWarning):
             sepc.lifecycle.audit(edited, table, y)
         complete = patients(300, gaps=False)[0]
         ill = np.flatnonzero(edited.predict(complete) == "ill")[:1]

@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer
 
 from sepc import (
     Cause,
-    FlatSetWarning,
     Landscape,
     RepairedClassifier,
     SelectiveClassifier,
@@ -19,6 +18,7 @@ from sepc import (
     StratifiedClassifier,
     TrustedClassifier,
 )
+from sepc.errors import FlatSetWarning
 from sepc.lifecycle import Monitor, audit
 
 MODELS: dict[str, Any] = {

@@ -19,12 +19,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from zoo import fitted_once
 
 import sepc
+import sepc.errors
 from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 
 dd, pa = package_or_skip("dask.dataframe"), package_or_skip("pyarrow")
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
-pytestmark = pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 
 LEFT_OUT = ["patient", "country"]
 READ = ["age", "glucose", "ward", "smoker"]
@@ -199,10 +200,10 @@ def test_columns_that_are_ignored_are_named_once():
     one = r"^Ignored 2 columns .*'note' and 'Age'\.$"
     for ask in (model.decide, lambda rows: sepc.decide(model, rows), lambda rows: model.score(rows, OUTCOME[300:])):
         for rows in (more, pl.from_pandas(more)):
-            with pytest.warns(sepc.LeftOutWarning, match=one) as told:
+            with pytest.warns(sepc.errors.LeftOutWarning, match=one) as told:
                 ask(rows)
             assert (len(told), told[0].filename) == (1, __file__)
-    with pytest.warns(sepc.LeftOutWarning, match=one) as told:
+    with pytest.warns(sepc.errors.LeftOutWarning, match=one) as told:
         model.decide(more.to_dict("records"))
     assert len(told) == 1
     with warnings.catch_warnings():

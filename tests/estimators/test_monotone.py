@@ -8,6 +8,7 @@ import pytest
 from optional import package_or_skip
 
 import sepc
+import sepc.errors
 import sepc.sql
 from sepc import Edit, SEPClassifier
 
@@ -187,7 +188,7 @@ def test_sequences_names_positions_and_labels_mean_the_same():
         np.testing.assert_allclose(probabilities, found[0], rtol=0, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from zoo import fitted_once
 
 import sepc
-from sepc.lifecycle import audit, repair
+import sepc.errors
+from sepc.lifecycle import audit, repair, rows_digest
 from sepc.model_files import from_bytes, model_digest, to_bytes
 
 dd, pd = package_or_skip("dask.dataframe"), package_or_skip("pandas")
@@ -35,37 +36,46 @@ def iris():
 def test_a_fit_says_which_rows_labels_and_versions_it_had():
     made = iris().provenance_
     assert made.n_rows == 75
-    assert made.rows == sepc.rows_digest(iris(), X[::2], Y[::2])
+    assert made.rows == rows_digest(iris(), X[::2], Y[::2])
     assert [text.split()[0] for text in made.versions] == ["Python", "sepc", "numpy", "scipy", "scikit-learn"]
     assert f"numpy {np.__version__}" in made.versions
     assert made.parent == ""
     wrong = np.where(np.arange(75) == 0, 2, Y[::2])
-    assert len({made.rows, sepc.rows_digest(iris(), X[ODD], Y[ODD]), sepc.rows_digest(iris(), X[::2], wrong)}) == 3
+    assert (
+        len(
+            {
+                made.rows,
+                rows_digest(iris(), X[ODD], Y[ODD]),
+                rows_digest(iris(), X[::2], wrong),
+            }
+        )
+        == 3
+    )
     order = np.random.default_rng(0).permutation(75)
     other = sepc.SEPClassifier(trust="counts", fit_rows=30).fit(X[::2][order], Y[::2][order])
     assert other.provenance_.rows == made.rows
     heavier = sepc.SEPClassifier().fit(X[::2], Y[::2], sample_weight=np.where(np.arange(75) < 5, 2.0, 1.0))
     assert heavier.provenance_.n_rows == 80
     twice = np.concatenate([X[::2], X[:10:2]]), np.concatenate([Y[::2], Y[:10:2]])
-    assert heavier.provenance_.rows == sepc.rows_digest(iris(), *twice)
+    assert heavier.provenance_.rows == rows_digest(iris(), *twice)
 
 
 def test_digests_of_gaps_of_wrappers_and_of_what_is_no_number():
     table, labels = patients(300, key=False)
     model = sepc.SEPClassifier(max_ellipsoids=2).fit(table, labels)
     assert table["dose"].isna().any()
-    assert model.provenance_.rows == sepc.rows_digest(model, table, labels)
+    assert model.provenance_.rows == rows_digest(model, table, labels)
     filled = table.assign(dose=table["dose"].fillna(table["dose"].median()))
-    assert model.provenance_.rows != sepc.rows_digest(model, filled, labels)
+    assert model.provenance_.rows != rows_digest(model, filled, labels)
     strata = np.column_stack([X, np.arange(len(X)) % 2])
     for wrapper in (
         sepc.TrustedClassifier(LogisticRegression(max_iter=1000), cv=2),
         sepc.StratifiedClassifier(sepc.SEPClassifier(), by=[4]),
     ):
-        assert wrapper.fit(strata, Y).provenance_.rows == sepc.rows_digest(wrapper, strata, Y)
+        assert wrapper.fit(strata, Y).provenance_.rows == rows_digest(wrapper, strata, Y)
     constant = DummyClassifier().fit(np.array([["x"], ["y"], ["z"]], dtype=object), [0, 1, 0])
-    assert sepc.rows_digest(constant, package_or_skip("pandas").DataFrame({"a": ["x", "y", "z"]}), [0, 1, 0]) == ""
-    assert sepc.rows_digest(constant, np.ones((3, 1)), [0, 1, 0]) != ""
+    assert rows_digest(constant, package_or_skip("pandas").DataFrame({"a": ["x", "y", "z"]}), [0, 1, 0]) == ""
+    assert rows_digest(constant, np.ones((3, 1)), [0, 1, 0]) != ""
 
 
 @pytest.mark.quick_cases("*parquet*")
@@ -92,15 +102,15 @@ def test_files_and_dask_give_the_digest_of_memory(where, kind, request, tmp_path
 
 def test_a_promise_says_which_rows_it_was_calibrated_on():
     selective = sepc.SelectiveClassifier(FrozenEstimator(iris()), max_risk=0.2).fit(X[ODD], Y[ODD])
-    assert selective.provenance_.rows == sepc.rows_digest(iris(), X[ODD], Y[ODD])
+    assert selective.provenance_.rows == rows_digest(iris(), X[ODD], Y[ODD])
     forest = RandomForestClassifier(random_state=0).fit(X[::2], Y[::2])
     around = sepc.SelectiveClassifier(FrozenEstimator(forest), max_risk=0.2).fit(X[ODD], Y[ODD])
-    assert around.provenance_.rows == selective.provenance_.rows == sepc.rows_digest(around, X[ODD], Y[ODD])
+    assert around.provenance_.rows == selective.provenance_.rows == rows_digest(around, X[ODD], Y[ODD])
 
 
 def test_a_repair_names_its_rows_and_the_model_that_was_repaired():
     repaired = repair(iris(), X[ODD], Y[ODD], regions=[0], confidence=0.0)
-    assert repaired.provenance_.rows == sepc.rows_digest(repaired, X[ODD], Y[ODD])
+    assert repaired.provenance_.rows == rows_digest(repaired, X[ODD], Y[ODD])
     assert repaired.provenance_.parent == model_digest(iris())
     again = repair(repaired, X[ODD], Y[ODD], regions=[1], confidence=0.0)
     assert again.provenance_.parent == model_digest(repaired) != model_digest(iris())
@@ -165,10 +175,10 @@ def test_a_file_holds_isolated_rows_and_hashes_only_by_default(usual, private):
     assert again.get_params()["keep_rows"] is False
     np.testing.assert_array_equal(again.predict_proba(ROWS), private.predict_proba(ROWS))
     assert to_bytes(again) == to_bytes(private)
-    with pytest.warns(sepc.TrainingRowsWarning):
+    with pytest.warns(sepc.errors.TrainingRowsWarning):
         audit(usual, ROWS, LABELS)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", sepc.TrainingRowsWarning)
+        warnings.simplefilter("error", sepc.errors.TrainingRowsWarning)
         audit(private, ROWS, LABELS)
     np.testing.assert_array_equal(private.model_.centers, usual.model_.centers)
     rows, labels = draw(2000, seed=0)

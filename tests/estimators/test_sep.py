@@ -10,8 +10,10 @@ from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.feature_selection import SelectFromModel
 
 import sepc
-from sepc import Cause, FlatSetWarning, SelectiveClassifier, SEPClassifier
+import sepc.errors
+from sepc import Cause, SelectiveClassifier, SEPClassifier
 from sepc.decisions.decisions import Deferred, given_fields, rename_features
+from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.estimator import listen_to_rounds
 from sepc.results import FittedEllipsoid, Rule
 

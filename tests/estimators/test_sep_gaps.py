@@ -11,7 +11,8 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sepc import Cause, FlatSetWarning, RepairedClassifier, SEPClassifier
+from sepc import Cause, RepairedClassifier, SEPClassifier
+from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 
 pd = package_or_skip("pandas")

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import LeftOutWarning, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.errors import LeftOutWarning
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 

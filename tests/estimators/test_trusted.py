@@ -15,8 +15,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import Cause, FlatSetWarning, LeftOutWarning, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.decisions import positions_of, probability_of
+from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, signals
 from sepc.metrics import aurc, ece
 

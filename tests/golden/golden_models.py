@@ -7,6 +7,7 @@ from typing import Any
 import golden_data as data
 import numpy as np
 import pandas as pd
+from addresses import public
 from record import decided, scenario
 
 import sepc
@@ -182,7 +183,7 @@ def anything_that_classifies() -> Any:
 @scenario
 def suspects() -> Any:
     X, y, _, _ = data.loans()
-    found = sepc.suspects(data.loan_model(), y)
+    found = public("suspects")(data.loan_model(), y)
     return {"text": str(found), "rows": found.to_frame().astype(str).head(10).to_dict("list")}
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import golden_data as data
 import numpy as np
+from addresses import public
 from record import decided, scenario
 from sklearn.linear_model import LogisticRegression
 
 from sepc import Costs, Edit, SelectiveClassifier, SEPClassifier
-from sepc.lifecycle.sites import certify, count_site
 
 
 def promise(model: Any, X: Any, **arguments: Any) -> dict[str, Any]:
@@ -97,10 +97,10 @@ def certificates() -> Any:
 def of_sites() -> Any:
     X, y = data.cube()
     counts = [
-        count_site(data.cube_model(), X[i : i + 600], y[i : i + 600], site=site)
+        public("count_site")(data.cube_model(), X[i : i + 600], y[i : i + 600], site=site)
         for i, site in ((1000, "north"), (1600, "south"), (2200, "west"))
     ]
-    found = certify(data.cube_model(), counts, max_risk=0.08)
+    found = public("certify")(data.cube_model(), counts, max_risk=0.08)
     return {
         "summary": found.summary(),
         "counts": counts[0].to_json(),

@@ -7,6 +7,7 @@ from typing import Any
 
 import golden_data as data
 import numpy as np
+from addresses import public
 from record import scenario
 
 import sepc
@@ -71,7 +72,7 @@ def report_as_a_page() -> Any:
 @scenario
 def card() -> Any:
     _, _, others, labels = data.loans()
-    return sepc.model_card(data.loan_model(), others, labels)
+    return public("model_card")(data.loan_model(), others, labels)
 
 
 @scenario
@@ -99,7 +100,7 @@ def landscape() -> Any:
 
 @scenario
 def bill_of_materials() -> Any:
-    found = sepc.bill_of_materials(data.loan_model(), name="loans")
+    found = public("bill_of_materials")(data.loan_model(), name="loans")
     return sorted(str(part.get("name")) for part in found["components"])
 
 

@@ -10,15 +10,8 @@ from sklearn.datasets import make_moons
 from zoo import fitted_once
 
 import sepc
-from sepc import (
-    Costs,
-    FormatError,
-    RepairedClassifier,
-    SelectiveClassifier,
-    SEPClassifier,
-    StratifiedClassifier,
-    TrustedClassifier,
-)
+from sepc import Costs, RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc.errors import FormatError
 from sepc.io.codec import labels_to_node
 from sepc.io.container import decode, encode
 from sepc.model_files import from_bytes, to_bytes

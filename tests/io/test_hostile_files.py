@@ -12,7 +12,8 @@ from sklearn.datasets import make_moons
 from zoo import fitted_once
 
 import sepc
-from sepc import FormatError, SEPClassifier, TrustedClassifier
+from sepc import SEPClassifier, TrustedClassifier
+from sepc.errors import FormatError
 from sepc.io.container import canonical, decode, encode
 from sepc.model_files import from_bytes, to_bytes
 

@@ -6,7 +6,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 import sepc
-from sepc import FormatError, SelectiveClassifier, SEPClassifier
+from sepc import SelectiveClassifier, SEPClassifier
+from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.model_files import to_bytes
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from zoo import fitted_once
 
 import sepc
+import sepc.errors
 from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
 from sepc.model_files import from_bytes, to_bytes
@@ -165,15 +166,15 @@ def test_a_foreign_model_is_recognised_when_it_is_given_again(tmp_path):
     sepc.save(model, tmp_path / "model.sepc")
     assert same(model, sepc.load(tmp_path / "model.sepc", estimator=base), X)
     assert b"LogisticRegression" not in (tmp_path / "model.sepc").read_bytes().replace(b'"base\\":\\"Log', b"")
-    with pytest.raises(sepc.ForeignModelError) as refused:
+    with pytest.raises(sepc.errors.ForeignModelError) as refused:
         sepc.load(tmp_path / "model.sepc")
     assert (refused.value.kind, refused.value.argument) == ("sklearn.pipeline.Pipeline", "estimator")
     again = pickle.loads(pickle.dumps(refused.value))
     assert (str(again), again.kind) == (str(refused.value), "sklearn.pipeline.Pipeline")
-    with pytest.raises(sepc.ForeignModelError, match="sklearn.linear_model"):
+    with pytest.raises(sepc.errors.ForeignModelError, match="sklearn.linear_model"):
         sepc.load(tmp_path / "model.sepc", estimator=LogisticRegression())
     other = make_pipeline(StandardScaler(), LogisticRegression(C=2.0)).fit(X, y)
-    with pytest.raises(sepc.ForeignModelError, match="fingerprint"):
+    with pytest.raises(sepc.errors.ForeignModelError, match="fingerprint"):
         sepc.load(tmp_path / "model.sepc", estimator=other)
 
 
@@ -182,7 +183,7 @@ def test_a_view_is_given_again_too(tmp_path):
     base = RandomForestClassifier(5, random_state=0)
     model = TrustedClassifier(base, transformer=StandardScaler(), cv=2).fit(X, y)
     sepc.save(model, tmp_path / "model.sepc")
-    with pytest.raises(sepc.ForeignModelError, match="transformer=") as refused:
+    with pytest.raises(sepc.errors.ForeignModelError, match="transformer=") as refused:
         sepc.load(tmp_path / "model.sepc", estimator=model.estimator_)
     assert refused.value.argument == "transformer"
     assert same(

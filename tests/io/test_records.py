@@ -11,16 +11,8 @@ import pytest
 from mixed_tables import patients
 from sklearn.datasets import load_iris, make_moons
 
-from sepc import (
-    Costs,
-    Edit,
-    FormatError,
-    SelectiveClassifier,
-    SEPClassifier,
-    StratifiedClassifier,
-    TrustedClassifier,
-    model_files,
-)
+from sepc import Costs, Edit, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier, model_files
+from sepc.errors import FormatError
 from sepc.io import codec as records
 from sepc.io.codec import Reader, Writer, record_from, record_to_node
 from sepc.lifecycle import Monitor, ReviewQueue, repair
@@ -42,7 +34,7 @@ from sepc.records import (
     size_in_bytes,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sepc.LeftOutWarning", "ignore::sepc.errors.FlatSetWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning", "ignore::sepc.errors.FlatSetWarning")
 SIGNED = {"author": "A. Wu", "reason": "a reason", "date": "2026-05-04"}
 X, Y = make_moons(200, noise=0.3, random_state=0)
 INLINE = {

@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from zoo import fitted_once
 
 import sepc
+import sepc.lifecycle
 from sepc.cli import main
 from sepc.errors import FormatError, SignatureError
 
@@ -41,22 +42,22 @@ def model(tmp_path):
         write_keys(tmp_path, name)
     path = tmp_path / "model.sepc"
     sepc.save(iris(), path)
-    sepc.sign(path, tmp_path / "own.pem")
+    sepc.lifecycle.sign(path, tmp_path / "own.pem")
     return path
 
 
 def test_a_signed_file_is_verified_and_loaded_also_moved_or_behind_a_link(model, tmp_path):
     key, link = model.parent / "own.pub", tmp_path / "link.sepc"
-    assert sepc.verify(model, key) is None
+    assert sepc.lifecycle.verify(model, key) is None
     assert (sepc.load(model, key=key).predict(X) == iris().predict(X)).all()
     assert str(sepc.inspect(model, key=key)) == str(sepc.inspect(model))
     link.symlink_to(model)
-    sepc.sign(link, tmp_path / "own.pem")
-    sepc.verify(link, key)
+    sepc.lifecycle.sign(link, tmp_path / "own.pem")
+    sepc.lifecycle.verify(link, key)
     moved = tmp_path / "renamed.sepc"
     model.rename(moved)
     os.rename(f"{model}.sig", f"{moved}.sig")
-    sepc.verify(moved, key)
+    sepc.lifecycle.verify(moved, key)
 
 
 def test_one_changed_byte_is_refused_wherever_it_is(model):
@@ -68,7 +69,7 @@ def test_one_changed_byte_is_refused_wherever_it_is(model):
         with pytest.raises(SignatureError, match="changed"):
             sepc.load(model, key=key)
     model.write_bytes(data)
-    sepc.verify(model, key)
+    sepc.lifecycle.verify(model, key)
 
 
 def test_another_model_key_or_no_signature_is_refused(model):
@@ -89,9 +90,9 @@ def test_a_signature_without_its_key_hint_is_checked_by_the_key_alone(model, cap
     bundle = json.loads(signature.read_text(encoding="utf-8"))
     bundle["verificationMaterial"]["publicKey"] = {}
     signature.write_text(json.dumps(bundle), encoding="utf-8")
-    sepc.verify(model, model.parent / "own.pub")
+    sepc.lifecycle.verify(model, model.parent / "own.pub")
     with pytest.raises(SignatureError, match="this key"):
-        sepc.verify(model, model.parent / "other.pub")
+        sepc.lifecycle.verify(model, model.parent / "other.pub")
     assert capsys.readouterr().out == ""
 
 
@@ -99,32 +100,32 @@ def test_a_signature_without_its_key_hint_is_checked_by_the_key_alone(model, cap
 def test_what_is_not_a_signature_is_refused(model, content):
     model.with_name("model.sepc.sig").write_text(content, encoding="utf-8")
     with pytest.raises(SignatureError, match="not a signature"):
-        sepc.verify(model, model.parent / "own.pub")
+        sepc.lifecycle.verify(model, model.parent / "own.pub")
 
 
 def test_keys_that_cannot_be_used_are_named(model, tmp_path):
     write_keys(tmp_path, "rsa", rsa.generate_private_key(65537, 2048))
     for key in ("own.pem", "rsa.pub", "model.sepc"):
         with pytest.raises(SignatureError, match=f"{key} is not a public key"):
-            sepc.verify(model, tmp_path / key)
+            sepc.lifecycle.verify(model, tmp_path / key)
     for key in ("own.pub", "rsa.pem", "model.sepc"):
         with pytest.raises(SignatureError, match=f"{key} is not a private key to sign with"):
-            sepc.sign(model, tmp_path / key)
+            sepc.lifecycle.sign(model, tmp_path / key)
     with pytest.raises(SignatureError, match="none.pub"):
-        sepc.verify(model, tmp_path / "none.pub")
+        sepc.lifecycle.verify(model, tmp_path / "none.pub")
     with pytest.raises(FormatError):  # what is not a model is not signed
-        sepc.sign(tmp_path / "own.pub", tmp_path / "own.pem")
+        sepc.lifecycle.sign(tmp_path / "own.pub", tmp_path / "own.pem")
     assert not (tmp_path / "own.pub.sig").exists()
 
 
 def test_an_encrypted_key_needs_its_password(model, tmp_path):
     write_keys(tmp_path, "locked", password=b"a secret")
     with pytest.raises(SignatureError, match="password"):
-        sepc.sign(model, tmp_path / "locked.pem")
+        sepc.lifecycle.sign(model, tmp_path / "locked.pem")
     with pytest.raises(SignatureError, match="private key"):
-        sepc.sign(model, tmp_path / "locked.pem", password="a guess")
-    sepc.sign(model, tmp_path / "locked.pem", password="a secret")
-    sepc.verify(model, tmp_path / "locked.pub")
+        sepc.lifecycle.sign(model, tmp_path / "locked.pem", password="a guess")
+    sepc.lifecycle.sign(model, tmp_path / "locked.pem", password="a secret")
+    sepc.lifecycle.verify(model, tmp_path / "locked.pub")
 
 
 def test_the_commands_sign_verify_and_demand_a_signature(model, tmp_path, capsys):

@@ -10,7 +10,8 @@ from sepc_benchmarks.attacking.plans import DOUBTED, KEY, fixed, passes, reading
 from sklearn.linear_model import LogisticRegression
 
 import sepc
-from sepc import Costs, RefusedLookError, SelectiveClassifier, SEPClassifier
+from sepc import Costs, SelectiveClassifier, SEPClassifier
+from sepc.errors import RefusedLookError
 from sepc.lifecycle import ChangePlan, check_plan, row_digest
 from sepc.statistics.rates import difference_bound
 

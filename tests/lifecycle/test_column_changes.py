@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sepc import MovedColumnsError, SEPClassifier, load, save
+from sepc import SEPClassifier, load, save
+from sepc.errors import MovedColumnsError
 from sepc.lifecycle import Monitor, audit, repair
 
 

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
 import sepc
+import sepc.errors
 from sepc.estimators.selective.costs import choose_cheapest
 from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.lifecycle import forget, repair, verify_receipt
@@ -190,7 +191,7 @@ def test_what_cannot_be_done_says_what_to_do():
     ):
         with pytest.raises(ValueError, match=said):
             forget(fitted, rows, labels, erased)
-    with pytest.warns(sepc.TrainingRowsWarning):
+    with pytest.warns(sepc.errors.TrainingRowsWarning):
         repaired = repair(model, X, Y, regions=[0], confidence=0.0)
     for fitted, said in ((repaired, "repaired"), (RandomForestClassifier(2).fit(X, Y), "RandomForestClassifier")):
         with pytest.raises(TypeError, match=said):

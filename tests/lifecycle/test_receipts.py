@@ -11,6 +11,7 @@ from optional import package_or_skip
 from same_model import draw
 
 import sepc
+import sepc.errors
 from sepc.lifecycle import Monitor, Receipt, ReceiptError, ReviewQueue, Salts, forget, verify_receipt
 from sepc.lifecycle.receipts import digest_of_all, keyed_digest, salted_digests
 from sepc.model_files import to_bytes
@@ -65,7 +66,7 @@ def test_files_of_a_receipt_are_read_again(erasure, left, tmp_path):
         whole = (tmp_path / name).read_bytes()
         for damaged in (whole[:-20], b"{}", b"[]", b"\xff", whole.replace(b'"model', b'"madel')):
             (tmp_path / "damaged").write_bytes(damaged)
-            with pytest.raises(sepc.FormatError, match="damaged"):
+            with pytest.raises(sepc.errors.FormatError, match="damaged"):
                 (Receipt if name.endswith("json") else Salts).load(tmp_path / "damaged")
 
 

@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import FormatError, RepairedClassifier, SelectiveClassifier, SEPClassifier
+from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier
+from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
 from sepc.lifecycle.region_models import RowsInRegions

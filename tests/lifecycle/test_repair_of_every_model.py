@@ -14,7 +14,8 @@ from weekly import weekly
 from zoo import fitted_once
 
 import sepc
-from sepc import FormatError, RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
 from sepc.model_files import from_bytes, to_bytes

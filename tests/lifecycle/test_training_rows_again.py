@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sepc
-from sepc import SEPClassifier, TrainingRowsWarning, TrustedClassifier
+from sepc import SEPClassifier, TrustedClassifier
+from sepc.errors import TrainingRowsWarning
 from sepc.lifecycle import audit, repair
 
 pd = package_or_skip("pandas")

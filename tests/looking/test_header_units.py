@@ -5,7 +5,8 @@ import pytest
 from optional import package_or_skip
 
 import sepc
-from sepc import LeftOutWarning, SEPClassifier
+from sepc import SEPClassifier
+from sepc.errors import LeftOutWarning
 
 pd = package_or_skip("pandas")
 

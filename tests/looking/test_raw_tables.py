@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from optional import package_or_skip
 
-from sepc import LeftOutWarning, SEPClassifier
+from sepc import SEPClassifier
+from sepc.errors import LeftOutWarning
 
 package_or_skip("pandas")
 

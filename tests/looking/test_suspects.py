@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import sepc
+import sepc.metrics
 from sepc import SEPClassifier
 
 
@@ -22,7 +23,7 @@ def flipped():
 
 def test_flipped_labels_are_found(flipped):
     X, y, rows = flipped
-    found = sepc.suspects(SEPClassifier(out_of_fold=True).fit(X, y), y)
+    found = sepc.metrics.suspects(SEPClassifier(out_of_fold=True).fit(X, y), y)
     assert len(set(rows) & set(found.rows)) >= 3
     assert found.n_judged == len(y)
     assert (found.given == y[found.rows]).all()
@@ -32,7 +33,7 @@ def test_flipped_labels_are_found(flipped):
 
 def judged(p, y, classes):
     """Labels judged by out-of-fold probabilities that are given."""
-    return sepc.suspects(SimpleNamespace(out_of_fold_=np.array(p), classes_=np.array(classes)), np.array(y))
+    return sepc.metrics.suspects(SimpleNamespace(out_of_fold_=np.array(p), classes_=np.array(classes)), np.array(y))
 
 
 def test_the_least_likely_labels_come_first():
@@ -56,7 +57,7 @@ def test_what_cannot_be_judged_is_said(flipped):
     others = SEPClassifier(), HistGradientBoostingClassifier(max_iter=2)
     for model in others:
         with pytest.raises(ValueError, match="out_of_fold=True"):
-            sepc.suspects(model.fit(X, y), y)
+            sepc.metrics.suspects(model.fit(X, y), y)
     for given, message in (([0, 1, 1], "3 labels for 2 rows"), ([0, 7], "7")):
         with pytest.raises(ValueError, match=message):
             judged(np.full((2, 2), 0.5), given, [0, 1])

@@ -16,6 +16,8 @@ from matrix_cells import COLUMNS, LABELS, MODELS, N_NEW, Cell, alone, cells, fla
 from sklearn.pipeline import Pipeline
 
 import sepc
+import sepc.lifecycle
+import sepc.metrics
 from sepc import lifecycle, metrics, results
 
 PUBLIC = {
@@ -150,10 +152,10 @@ def functions(trial: Trial, model: Any) -> dict[str, Callable[[], Any]]:
         "look": lambda: sepc.look(old, old_y),
         "Landscape": lambda: sepc.Landscape(old, old_y),
         "report": lambda: sepc.report(model, X, y, X_train=old, y_train=old_y),
-        "model_card": lambda: sepc.model_card(model, X, y),
-        "bill_of_materials": lambda: sepc.bill_of_materials(model, X, y),
-        "rows_digest": lambda: sepc.rows_digest(model, X, y),
-        "suspects": lambda: sepc.suspects(model, old_y),
+        "model_card": lambda: sepc.lifecycle.model_card(model, X, y),
+        "bill_of_materials": lambda: sepc.lifecycle.bill_of_materials(model, X, y),
+        "rows_digest": lambda: sepc.lifecycle.rows_digest(model, X, y),
+        "suspects": lambda: sepc.metrics.suspects(model, old_y),
         "compare": lambda: sepc.compare(model, model, X, y),
         "recourse": lambda: sepc.recourse(model, X.iloc[:1], to=to),
         "recourse of a table": lambda: sepc.recourse(model, X[:2], to=to),

@@ -5,7 +5,8 @@ import pytest
 from optional import package_or_skip
 from same_model import assert_same_model, draw, fitted_on_blocks
 
-from sepc import SEPClassifier, rows_digest
+from sepc import SEPClassifier
+from sepc.lifecycle import rows_digest
 
 pa = package_or_skip("pyarrow")
 pq, pd = package_or_skip("pyarrow.parquet"), package_or_skip("pandas")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sepc
+import sepc.lifecycle
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(1_000, 3))
@@ -18,7 +19,7 @@ def digest():
     model = sepc.SEPClassifier(trust="counts", max_ellipsoids=2).fit(ROWS, LABELS)
 
     def of(rows, labels):
-        return sepc.rows_digest(model, rows, labels)
+        return sepc.lifecycle.rows_digest(model, rows, labels)
 
     assert of(ROWS, LABELS) == model.provenance_.rows
     return of

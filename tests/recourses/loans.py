@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from optional import package_or_skip
 
-from sepc import LeftOutWarning, SEPClassifier
+from sepc import SEPClassifier
+from sepc.errors import LeftOutWarning
 from sepc.model.membership import squared_radii
 from sepc.recourses.given_limits import given_limits
 from sepc.recourses.given_row import Row

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 from optional import package_or_skip
 
-from sepc import FlatSetWarning, SEPClassifier
+from sepc import SEPClassifier
+from sepc.errors import FlatSetWarning
 
 pd = package_or_skip("pandas")
 

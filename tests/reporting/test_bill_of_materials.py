@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from zoo import fitted_once
 
 import sepc
+import sepc.lifecycle
 from sepc.cli import main
 from sepc.lifecycle import repair
 from sepc.model_files import model_digest
@@ -52,24 +53,24 @@ def flaws():
 
 @pytest.mark.parametrize("model", [iris, promised, around_forest, repaired], ids=lambda model: model.__name__)
 def test_bills_are_valid(model, flaws):
-    assert flaws(sepc.bill_of_materials(model())) is None
-    assert flaws(sepc.bill_of_materials(model(), X[ODD], Y[ODD], name="flowers")) is None
+    assert flaws(sepc.lifecycle.bill_of_materials(model())) is None
+    assert flaws(sepc.lifecycle.bill_of_materials(model(), X[ODD], Y[ODD], name="flowers")) is None
 
 
 def test_bills_name_their_parts_and_those_of_the_first_release_are_valid(flaws, request):
     path = request.config.rootpath / "tests" / "io" / "fixtures" / "0.1.0" / "classifier.sepc"
-    assert flaws(sepc.bill_of_materials(sepc.load(path))) is None
-    names = [part["name"] for part in sepc.bill_of_materials(around_forest())["components"]]
+    assert flaws(sepc.lifecycle.bill_of_materials(sepc.load(path))) is None
+    names = [part["name"] for part in sepc.lifecycle.bill_of_materials(around_forest())["components"]]
     assert "sklearn.ensemble._forest.RandomForestClassifier" in names
-    bill = sepc.bill_of_materials(iris())
-    assert sepc.bill_of_materials(sepc.SEPClassifier().fit(X[::2], Y[::2])) == bill
+    bill = sepc.lifecycle.bill_of_materials(iris())
+    assert sepc.lifecycle.bill_of_materials(sepc.SEPClassifier().fit(X[::2], Y[::2])) == bill
     bill["metadata"]["component"]["modelCard"]["modelParameters"]["approach"]["type"] = "guessing"
     assert flaws(bill) is not None
 
 
 def test_a_bill_says_what_the_model_was_made_from(tmp_path):
     sepc.save(promised(), tmp_path / "model.sepc")
-    bill = sepc.bill_of_materials(promised(), X[ODD], Y[ODD])
+    bill = sepc.lifecycle.bill_of_materials(promised(), X[ODD], Y[ODD])
     component = bill["metadata"]["component"]
     assert component["hashes"][0]["content"] == hashlib.sha256((tmp_path / "model.sepc").read_bytes()).hexdigest()
     assert component["version"] == model_digest(promised())
@@ -78,7 +79,7 @@ def test_a_bill_says_what_the_model_was_made_from(tmp_path):
     digests = [data["contents"]["properties"][1]["value"] for data in card["modelParameters"]["datasets"]]
     assert digests == [iris().provenance_.rows, promised().provenance_.rows]
     figures = {metric["type"]: metric["value"] for metric in card["quantitativeAnalysis"]["performanceMetrics"]}
-    assert f"| accuracy | {figures['accuracy']} |" in sepc.model_card(promised(), X[ODD], Y[ODD])
+    assert f"| accuracy | {figures['accuracy']} |" in sepc.lifecycle.model_card(promised(), X[ODD], Y[ODD])
     properties = {entry["name"]: entry["value"] for entry in component["properties"]}
     assert promised().summary().splitlines()[0] in properties["sepc:promise"]
     assert properties["sepc:parameter:confidence"] == "0.95"

@@ -6,7 +6,9 @@ from optional import package_or_skip
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_moons
 
-from sepc import FlatSetWarning, SelectiveClassifier, SEPClassifier, model_card, report
+from sepc import SelectiveClassifier, SEPClassifier, report
+from sepc.errors import FlatSetWarning
+from sepc.lifecycle import model_card
 from sepc.statistics.rates import rate_interval
 
 pd = package_or_skip("pandas")

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 import sepc
+import sepc.lifecycle
 from sepc import SEPClassifier
 
 # Of so many features all are drawn, and of more only some.
@@ -41,7 +42,7 @@ def test_the_report_draws_every_monotone_feature_and_says_how_it_goes():
 def test_card_and_report_name_standalone_features():
     standalone = f"x0, x{WEAK} (in no ellipsoid or region)"
     assert dict(sepc.report(model(), *rows(200, 5)).figures.facts)["standalone features"] == standalone
-    card = str(sepc.model_card(model()))
+    card = str(sepc.lifecycle.model_card(model()))
     assert standalone in card
     assert f"'x{WEAK}' never lowers" in card
 

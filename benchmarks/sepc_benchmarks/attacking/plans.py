@@ -17,7 +17,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
-from sepc import Cause, Decisions, RefusedLookError, SelectiveClassifier, SEPClassifier
+from sepc import Cause, Decisions, SelectiveClassifier, SEPClassifier
+from sepc.errors import RefusedLookError
 from sepc.lifecycle import check_plan, row_digest
 from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
 from sepc_benchmarks.attacking.levels import NO_REGIONS, Array

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import sepc
+from sepc.errors import ForeignModelError, FormatError
 
 from sepc_desk.columns import Column, columns_of
 from sepc_desk.context import context_of
@@ -157,7 +158,7 @@ class ModelFolder:
 def _loaded(file: Path) -> Any:
     try:
         return sepc.load(file)
-    except (sepc.FormatError, sepc.ForeignModelError) as error:
+    except (FormatError, ForeignModelError) as error:
         raise ModelFolderError(f"{file} cannot be served: {error}") from error
 
 

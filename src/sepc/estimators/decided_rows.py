@@ -41,7 +41,7 @@ def rows_digest(model: Any, X: Any, y: ArrayLike) -> str:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> classifier = sepc.SEPClassifier().fit(X, y)
-    >>> sepc.rows_digest(classifier, X[::-1], y[::-1]) == classifier.provenance_.rows
+    >>> sepc.lifecycle.rows_digest(classifier, X[::-1], y[::-1]) == classifier.provenance_.rows
     True
     """
     return digest_of_decided(decide(model, X), X, check_labels(y, "rows_digest"))

@@ -1,5 +1,7 @@
 """A model after deployment: audit and repair it, monitor it, send rows to a person, and erase rows from it."""
 
+from sepc.estimators.decided_rows import rows_digest
+from sepc.io.signatures import sign, verify
 from sepc.lifecycle._changed_parts import ChangedRows
 from sepc.lifecycle._paired_decisions import ChangeCounts
 from sepc.lifecycle._verifying import verify_receipt
@@ -19,6 +21,8 @@ from sepc.lifecycle.reviewing.batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.certificate import BandLabels, Certificate
 from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, query_strategy, to_label_studio
 from sepc.lifecycle.reviewing.queue import ReviewQueue
+from sepc.reporting.bill_of_materials import bill_of_materials
+from sepc.reporting.card import model_card
 
 __all__ = [
     "Alarm",
@@ -49,13 +53,18 @@ __all__ = [
     "Salts",
     "TermShift",
     "audit",
+    "bill_of_materials",
     "check_plan",
     "forget",
     "from_label_studio",
     "label_config",
+    "model_card",
     "query_strategy",
     "repair",
     "row_digest",
+    "rows_digest",
+    "sign",
     "to_label_studio",
+    "verify",
     "verify_receipt",
 ]

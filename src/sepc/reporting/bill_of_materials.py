@@ -57,7 +57,7 @@ def bill_of_materials(
     >>> import sepc
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> bill = sepc.bill_of_materials(sepc.SEPClassifier().fit(X, y), name="flowers")
+    >>> bill = sepc.lifecycle.bill_of_materials(sepc.SEPClassifier().fit(X, y), name="flowers")
     >>> bill["metadata"]["component"]["type"], bill["specVersion"]
     ('machine-learning-model', '1.6')
     """

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 import sepc
+from sepc.errors import MovedColumnsError
 from sepc.lifecycle import Audit, Comparison, PlanCheck, RepairResult, audit, repair
 from sqlalchemy import Connection, Engine, select
 
@@ -56,7 +57,7 @@ class Workshop:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 state, values = self._done(change)
-        except (ValueError, TypeError, KeyError, sepc.MovedColumnsError, ModelFolderError, RequestError) as error:
+        except (ValueError, TypeError, KeyError, MovedColumnsError, ModelFolderError, RequestError) as error:
             state, values = ChangeState.FAILED, {"error": str(error)}
         except OSError as error:
             log.warning("change not made", extra={"error": str(error)})
@@ -126,7 +127,7 @@ class Workshop:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = judge(self.folder, old, new)
-        except (ValueError, sepc.RefusedLookError) as error:
+        except (ValueError, sepc.errors.RefusedLookError) as error:
             raise RequestError(409, "not_judged", f"The plan cannot judge this: {error}") from error
         propose(self.engine, change.id, caller, judged(found))
 
