@@ -11,6 +11,7 @@ import numpy as np
 from record import decided, scenario
 
 import sepc
+import sepc.errors
 from sepc.lifecycle import (
     Monitor,
     RepairResult,
@@ -77,7 +78,7 @@ def repair_refuses_moved_columns() -> Any:
     X, y = data.cube()
     try:
         repair(data.cube_model(), X[1000:2000] * [1.0, 3.0, 1.0], y[1000:2000], cv=2)
-    except sepc.MovedColumnsError as error:
+    except sepc.errors.MovedColumnsError as error:
         return str(error)
     raise AssertionError("it should refuse")
 
