@@ -53,6 +53,7 @@ ENGINES = {
         "rows.py",
         "_csv_table.py",
         "_parquet_table.py",
+        "decision_files.py",
         "_written_files.py",
         "source.py",
         "tables.py",

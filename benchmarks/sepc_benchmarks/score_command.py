@@ -36,7 +36,7 @@ IN_MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from sepc import load
-from sepc.cli._written_files import arrow_columns, columns_of
+from sepc.cli.decision_files import arrow_columns, columns_of
 model, data, output = sys.argv[1:]
 classifier = load(model)
 table = pq.read_table(data, columns=list(classifier.feature_names_in_))

@@ -27,7 +27,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified import StratifiedClassifier
 from sepc.estimators.trusted import TrustedClassifier
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 from sepc.lifecycle.receipts import Receipt, Salts, digest_of_all, keyed_digest, salted_digests
 from sepc.model.provenance import Provenance, running_versions
 from sepc.model_files import to_bytes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sepc.cards import NUMBER, Card
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.plot.axes import COLOURS, WRONG, WRONG_HATCH, axes_or_new, for_matplotlib
 from sepc.reporting.svg import LETTER, PlotArea, drawing, hatch, number, text_at, tick_text, ticks
 from sepc.reporting.tables import Markup, PageTable, ResultPage, tag

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sepc.cards import Card, ShownAsCard
 from sepc.estimators.unwrapping import warn_if_broken
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.looking.findings import Findings
 from sepc.reporting._page import page
 from sepc.reporting._text import lines

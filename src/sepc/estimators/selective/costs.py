@@ -113,7 +113,25 @@ def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 @record
 class CostControl:
-    """A threshold, and the costs on the calibration rows that support it."""
+    """A threshold, and the costs on the calibration rows that support it.
+
+    Attributes
+    ----------
+    threshold : float
+        Rows with at least this trust are accepted; infinite if no threshold passed.
+    review : float
+        The cost of a review.
+    n_rows, n_accepted : int
+        Calibration rows, and those that the threshold accepts.
+    cost : float
+        Mean cost of a row, accepted or reviewed.
+    n_needed : int
+        The fewest accepted rows, all without cost, that allow the promise.
+    n_tried : int
+        Rows accepted at the first threshold tested; if no threshold accepts enough rows, at the last one.
+    tried_cost : float
+        The mean cost of these rows.
+    """
 
     threshold: float = number(0.0, or_infinite=True)
     review: float = number(0.0)

@@ -41,7 +41,15 @@ WEIGH_MORE = (
 
 @record
 class LabelErrors:
-    """Accepted calibration rows of a true label, and the wrong ones among them."""
+    """Accepted calibration rows of a true label, and the wrong ones among them.
+
+    Attributes
+    ----------
+    label : label
+        The true label.
+    n_accepted, n_errors : int
+        Accepted calibration rows that truly have this label, and those of them that got another one.
+    """
 
     label: Any = simple()
     n_accepted: int = whole(below=2**63)
@@ -59,7 +67,15 @@ class LabelErrors:
 
 @record
 class ErrorsByLabel:
-    """The errors of each true label among accepted calibration rows, beside the largest error rate promised."""
+    """The errors of each true label among accepted calibration rows, beside the largest error rate promised.
+
+    Attributes
+    ----------
+    max_risk : float
+        The largest error rate promised, for all rows, a predicted label or a group.
+    labels : tuple of LabelErrors
+        The true labels of accepted calibration rows, those with the highest error rate first.
+    """
 
     max_risk: float = number(0.0, 1.0)
     labels: tuple[LabelErrors, ...] = parts(LabelErrors)

@@ -30,7 +30,21 @@ from sepc.statistics.rates import (
 
 @record
 class Control:
-    """A threshold, and the calibration rows that support it."""
+    """A threshold, and the calibration rows that support it.
+
+    Attributes
+    ----------
+    threshold : float
+        Rows with at least this trust are accepted; infinite if no threshold passed.
+    max_risk : float
+        The promised error rate.
+    n_rows, n_accepted, n_errors : int
+        Calibration rows, those the threshold accepts, and the wrong ones among these.
+    n_needed : int
+        The fewest accepted rows, all of them right, that allow the promise.
+    n_tried, n_tried_errors : int
+        Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
+    """
 
     threshold: float = number(0.0, or_infinite=True)
     max_risk: float = number(0.0, 1.0)

@@ -40,7 +40,16 @@ SMALLEST_SHARE = 1e-250
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Range of every column, and moments of the rows."""
+    """Range of every column, and moments of the rows.
+
+    Attributes
+    ----------
+    lowest, highest : (d,) arrays
+    size : (d,) array
+        Powers of two; 1 unless the squares of a column's values would leave the range of doubles.
+    spread : Spread
+        Of the columns divided by `size`.
+    """
 
     lowest: FloatArray
     highest: FloatArray

@@ -18,8 +18,9 @@ from sepc.errors import FormatError
 from sepc.estimators.base import check_labels
 from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
+from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader, Writer, record_from, record_to_node
-from sepc.io.container import Arrays, decode, digest, encode, read_bytes, write_whole
+from sepc.io.container import Arrays, decode, digest, encode, read_bytes
 from sepc.lifecycle.monitoring._streams import Streams, new_token
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words

@@ -33,7 +33,19 @@ TINY = 1e-100
 
 @record
 class Bands(ShownOnOneLine):
-    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k."""
+    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k.
+
+    Attributes
+    ----------
+    least_trust : (H,) array
+        The least trust in each band, in decreasing order; the last is 0.
+    coverage : (H,) array
+        The share of each set among the rows that define the bands; the last is 1.
+    claimed_risk : (H,) array
+        The mean of 1 - trust in each band, clipped to [1e-6, 0.5].
+    target : int
+        The set to certify first.
+    """
 
     least_trust: FloatArray = floats("H")
     coverage: FloatArray = floats("H")

@@ -35,7 +35,19 @@ LEAST_SHARE = 0.1
 
 @record
 class Evidence(ShownOnOneLine):
-    """Counts of labels by band, and the evidence that each set of rows keeps the promise."""
+    """Counts of labels by band, and the evidence that each set of rows keeps the promise.
+
+    The evidence is against "the set is wrong more often than `max_risk`"; enough of it makes a certificate.
+
+    Attributes
+    ----------
+    bands : Bands
+    max_risk, confidence : float
+    n_labels, n_errors : (H,) arrays
+        Labels drawn in each band, and those that showed the model to be wrong.
+    log_now, log_peak : (H,) arrays
+        Logarithm of the evidence for each set now, and its largest value so far.
+    """
 
     bands: Bands = part(Bands, is_inline=True)
     max_risk: float = given()

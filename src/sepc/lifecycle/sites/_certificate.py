@@ -21,7 +21,7 @@ from sepc.estimators.selective.from_counts import selective_from
 from sepc.estimators.selective.groups import Groups
 from sepc.estimators.selective.thresholds import Control
 from sepc.estimators.unwrapping import unwrap
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.sites._controls import FalseCounts, controls_from, counts_together, false_counts, sizes_of_groups
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
 from sepc.model_files import to_bytes
