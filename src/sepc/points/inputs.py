@@ -40,8 +40,6 @@ def as_points(X: Any) -> ArrayPoints:
     >>> as_points([[1, 2], [3, 4], [5, 6]]).n_points
     3
     """
-    if isinstance(X, ArrayPoints):
-        return X
     table = _as_table(X)
     names = _column_names(X, table)
     rows = _as_numbers(table, names)
