@@ -35,9 +35,9 @@ class Counted:
     def __init__(self, blocks):
         self.blocks, self.n_passes = blocks, 0
 
-    def map_blocks(self, function):
+    def map_blocks(self, function, combine):
         self.n_passes += 1
-        return self.blocks.map_blocks(function)
+        return self.blocks.map_blocks(function, combine)
 
 
 def n_passes(rows, n_wanted, **options):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -65,8 +66,11 @@ class Block(NamedTuple):
 class Blocks(Protocol):
     """Rows of an engine, in blocks; every pass gives the same blocks in the same order."""
 
-    def map_blocks(self, function: Callable[[Block], Result], /) -> Iterator[Result]:
-        """Apply a function that can be pickled to each block, where it is; one result a block, in order."""
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block, where it is, and combine the results as `combine_in_order` does.
+
+        Both functions can be pickled.
+        """
         ...
 
 
@@ -76,9 +80,9 @@ class ArrayBlocks:
 
     blocks: Sequence[Block]
 
-    def map_blocks(self, function: Callable[[Block], Result], /) -> Iterator[Result]:
-        """Apply a function to each block."""
-        return map(function, self.blocks)
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block, and combine the results in order."""
+        return combine_in_order(combine, map(function, self.blocks))
 
 
 class BlockFacts(NamedTuple):
@@ -104,9 +108,9 @@ class LabelledBlocks:
     sizes: list[int]
 
     @classmethod
-    def of(cls, blocks: Blocks, facts: Iterable[BlockFacts] | None = None) -> Self:
+    def of(cls, blocks: Blocks, facts: list[BlockFacts] | None = None) -> Self:
         """Find the classes and their sizes, in one pass unless the facts are known."""
-        facts = list(blocks.map_blocks(_facts) if facts is None else facts)
+        facts = blocks.map_blocks(_facts, operator.add) if facts is None else facts
         widths = sorted({fact.n_columns for fact in facts})
         if len(widths) > 1:
             raise ValueError(f"Blocks must have the same columns; they have {listed(map(str, widths))}.")
@@ -116,16 +120,15 @@ class LabelledBlocks:
 
     def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
         """Summarise all rows in one pass."""
-        states = self.blocks.map_blocks(partial(_map_all, reduction))
-        return reduction.finish(combine_in_order(reduction.combine, states))
+        return reduction.finish(self.blocks.map_blocks(partial(_map_all, reduction), reduction.combine))
 
     def reduce_each(self, reductions: Mapping[int, Reduction[Any, Answer]]) -> dict[int, Answer]:
         """Summarise the rows of some classes in one pass, each by a reduction of its own."""
         if not reductions:
             return {}
         joint = JointReduction(tuple(reductions.values()))
-        states = self.blocks.map_blocks(partial(_map_classes, joint.reductions, self.labels[[*reductions]]))
-        answers = joint.finish(combine_in_order(joint.combine, states))
+        by_class = partial(_map_classes, joint.reductions, self.labels[[*reductions]])
+        answers = joint.finish(self.blocks.map_blocks(by_class, joint.combine))
         return dict(zip(reductions, answers, strict=True))
 
     def gathered(self) -> ClassArrays:
@@ -134,8 +137,8 @@ class LabelledBlocks:
         return ClassArrays(tuple(ArrayPoints(rows[k]) for k in range(len(self.sizes))))
 
 
-def _facts(block: Block) -> BlockFacts:
-    return BlockFacts.of(block.rows.shape[1], block.labels)
+def _facts(block: Block) -> list[BlockFacts]:
+    return [BlockFacts.of(block.rows.shape[1], block.labels)]
 
 
 def _map_all(reduction: Reduction[Any, Any], block: Block) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,12 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray
 from sepc.points.blocks import Block, BlockLabels, LabelledBlocks, Result, classes_of
 from sepc.points.inputs import NUMBER_KINDS, TableEncoder, as_points, n_columns, refuse_non_finite
+from sepc.points.reductions import combine_in_order
 from sepc.points.row_digest import draw_rows
 
 # Seconds that a cluster may be without workers, and seconds between checks: a nanny needs a few to restart a worker.
 PATIENCE = 30.0
 CHECK_EVERY = 1.0
-
-
-# Results of blocks that this process holds at a time.
-AT_ONCE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +33,28 @@ class DaskBlocks:
     client: Client
     blocks: Sequence[Future]
 
-    def map_blocks(self, function: Callable[[Block], Result], /) -> Iterator[Result]:
-        """Apply a function to each block, on its worker; one result a block, in order."""
-        # A task, so that each worker gets it once, and again if one is lost. Functions and results are sent pickled:
-        # Dask's own serialisation may misalign arrays, and BLAS then rounds differently.
-        shared = self.client.submit(bytes, pickle.dumps(function), pure=False)
-        tasks = [self.client.submit(_apply, shared, block, pure=False) for block in self.blocks]
-        for start in range(0, len(tasks), AT_ONCE):
-            yield from map(pickle.loads, answers_of(self.client, tasks[start : start + AT_ONCE]))
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block and combine the results in order, on the workers."""
+        # A task, so that each worker gets both functions once, and again if one is lost. They and the results are sent
+        # pickled: Dask's own serialisation may misalign arrays, and BLAS then rounds differently.
+        both = self.client.submit(bytes, pickle.dumps((function, combine)), pure=False)
+        results = [self.client.submit(_apply, both, block, pure=False) for block in self.blocks]
+        joined = combine_in_order(partial(self.client.submit, _combine, both, pure=False), results)
+        [answer] = answers_of(self.client, [joined])
+        result: Result = pickle.loads(answer)
+        return result
 
 
-def _apply(pickled: bytes, block: Block) -> bytes:
+def _apply(both: bytes, block: Block) -> bytes:
+    function, _ = pickle.loads(both)
     # Blocks from another worker may start at any byte.
     aligned = np.require(block.rows, requirements="A")
-    return pickle.dumps(pickle.loads(pickled)(Block(aligned, block.labels)), protocol=5)
+    return pickle.dumps(function(Block(aligned, block.labels)), protocol=5)
+
+
+def _combine(both: bytes, left: bytes, right: bytes) -> bytes:
+    _, combine = pickle.loads(both)
+    return pickle.dumps(combine(pickle.loads(left), pickle.loads(right)), protocol=5)
 
 
 def answers_of(client: Client, futures: list[Future]) -> list[Any]:

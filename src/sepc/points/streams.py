@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray, IntArray
 from sepc.points.blocks import Block, BlockFacts, BlockLabels, LabelledBlocks, Result
 from sepc.points.inputs import TableEncoder, missing_labels, n_columns
+from sepc.points.reductions import combine_in_order
 from sepc.points.row_digest import draw_rows
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -127,15 +128,18 @@ class ParquetBlocks:
     table: ParquetSource
     labels: list[BlockLabels]
 
-    def map_blocks(self, function: Callable[[Block], Result], /) -> Iterator[Result]:
-        """Apply a function to each block, in order."""
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block, and combine the results in order."""
+        return combine_in_order(combine, map(function, self._read()))
+
+    def _read(self) -> Iterator[Block]:
         with ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet") as reader:
             ahead = reader.submit(self.table.rows, 0)
             for i, labels in enumerate(self.labels):
                 rows = ahead.result()
                 if i + 1 < len(self.labels):
                     ahead = reader.submit(self.table.rows, i + 1)
-                yield function(Block(rows, labels))
+                yield Block(rows, labels)
 
 
 def labelled_blocks(
