@@ -19,11 +19,11 @@ import cvxpy as cp
 import numpy as np
 from nautilus.bounds.basic import minimum_volume_enclosing_ellipsoid as nautilus_ellipsoid
 from numpy.typing import NDArray
+from sepc.points.protocol import CountedPoints
 from threadpoolctl import threadpool_limits
 
 from sepc.kernels.enclose import Enclosure, enclose_points
 from sepc.points.in_memory import ArrayPoints, BlockPoints
-from sepc.points.protocol import CountedPoints
 from sepc_benchmarks.measure import arguments, bare_pass, medians, save, show, solution
 
 Rows = NDArray[np.float64]

@@ -24,12 +24,12 @@ import numpy as np
 import piqp
 from numpy.typing import NDArray
 from scipy import sparse
+from sepc.points.protocol import CountedPoints
 from sklearn.svm import NuSVC
 from threadpoolctl import threadpool_limits
 
 from sepc.kernels.hulls import nearest_points
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.protocol import CountedPoints
 from sepc_benchmarks.measure import arguments, medians, save, show
 
 Rows = NDArray[np.float64]

@@ -172,8 +172,6 @@ class RowsByClass:
 def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
     """Check a table of finite numbers and its labels, and sort the rows by class."""
     points, names = as_points(X), feature_names(X)
-    if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an in-memory array or DataFrame; X is read lazily or in blocks.")
     labels = _check_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")

@@ -43,7 +43,6 @@ from sepc.estimators.sep.training_set import (
     weights_of_classes,
     with_class_weights,
 )
-from sepc.kernels.enclose import LOCAL_ROWS
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.sequence import Round
@@ -150,7 +149,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     fit_rows : "auto", int or None, default="auto"
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. "auto" means 400 per feature, but
-        at least 4,000 and at most 10,000; None means all rows. `rows_used_` reports how many were used.
+        at least 4,000 and at most 10,000; None means all rows, which must then be in memory. `rows_used_` reports how
+        many were used.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
         Columns of a DataFrame that hold categories, in addition to those with text or a categorical dtype.
     force_features : list of names or None, default=None
@@ -238,7 +238,6 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
-    _local_rows = LOCAL_ROWS
 
     def __init__(
         self,
@@ -367,7 +366,6 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             out_of_fold=self.out_of_fold,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-            local_rows=self._local_rows,
             keep_rows=self.keep_rows,
         )
 

@@ -122,8 +122,13 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
             raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
         if settings.out_of_fold:
             raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
+        if settings.fit_rows is None:
+            raise ValueError(
+                "fit_rows=None partitions all rows, which must be in memory. For files and Dask collections set it to "
+                "'auto' or to a number of rows, or load the table and fit to that."
+            )
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
-        labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
+        labels, counts = training.labels.tolist(), training.classes.sizes
         refuse_numbers(labels, counts)
         check_classes(training.labels)
         warn_of_labels(labels, counts)
