@@ -37,6 +37,7 @@ LAYERS = [
     {"spark", "mlflow", "geometry", "results"},
     {"lifecycle"},
     {"cli"},
+    {"__main__"},
 ]
 ALONE = {"datasets"}
 MAY_IMPORT = {
