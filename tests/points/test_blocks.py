@@ -56,8 +56,8 @@ def test_any_blocking_gives_the_answers_of_the_array(case):
     assert [*there] == [*asked]
     for k, expected in here.reduce_each(asked).items():
         check(there[k], expected)
-    for found, expected in zip(blocks.gathered().arrays, here.arrays, strict=True):
-        np.testing.assert_array_equal(found.rows, expected.rows)
+    for found, wanted in zip(blocks.gathered().arrays, here.arrays, strict=True):
+        np.testing.assert_array_equal(found.rows, wanted.rows)
 
 
 @given(array_and_blocks())
@@ -78,7 +78,7 @@ class OneAtATime:
         return combine_in_order(combine, map(function, self.made()))
 
     def made(self):
-        last = None
+        last: weakref.ref | None = None
         for i in range(5):
             assert last is None or last() is None, "two blocks are in memory"
             rows = np.random.default_rng(i).normal(size=(50, 2)) + i

@@ -104,7 +104,9 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int) -> dict
     found = drawn.in_blocks()
     fit_on_points(in_blocks, TrainingSet(found, found, found.labels, GivenColumns(drawn.d)))
     del found
-    X, y = map(np.concatenate, drawn.blocks())
+    rows, labels = drawn.blocks()
+    X, y = np.concatenate(rows), np.concatenate(labels)
+    del rows, labels
     busy, started = cpu_seconds(), time.perf_counter()
     in_memory.fit(X, y)
     busy, memory_seconds = cpu_seconds() - busy, time.perf_counter() - started

@@ -90,8 +90,8 @@ def sample_megabytes(costs: Constants) -> float:
 
 
 def megabytes_of_files(n: int, costs: Constants, once: float) -> float:
-    """The fit of the sample, three blocks (being read, next and worked on), and a byte for each row, its class."""
-    return once + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n)
+    """The fit of the sample, three blocks (being read, next and worked on), and at most a byte a row and class."""
+    return once + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n * N_CLASSES)
 
 
 def megabytes_moved(n_blocks: int, costs: Constants) -> float:
@@ -109,7 +109,7 @@ def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float
     """A fit and a scoring run that were calculated, not run."""
     cells = 8.0 * n * costs.features
     n_blocks = int(np.ceil(cells / bytes_a_block))
-    held = cells + n
+    held = cells + n * N_CLASSES
     memory = machines.workers * machines.gigabytes
     return {
         "rows": f"{n:.0e} x {costs.features}".replace("e+0", "e").replace("e+", "e"),

@@ -208,14 +208,6 @@ def sample_classes(
     Takes one pass if all rows fit, if a class has at most 8,192 distinct rows, or if rows rarely repeat. Takes two if
     some rows are frequent among many others, or if rows have two or more copies on average and the distinct ones do not
     fit. Classes share passes.
-
-    Examples
-    --------
-    >>> from sepc.points.in_memory import ArrayPoints, ClassArrays
-    >>> rows = np.repeat([[1.0], [2.0], [3.0]], [60, 30, 10], axis=0)
-    >>> [sample] = sample_classes(ClassArrays((ArrayPoints(rows),)), n_wanted=10, seed=0, n_least=0)
-    >>> np.unique(sample.rows, return_counts=True), sample.weight
-    ((array([1., 2., 3.]), array([6, 3, 1])), 10.0)
     """
     sizes = classes.sizes
     shares = [-(-n_wanted * n // max(1, sum(sizes))) for n in sizes]

@@ -154,8 +154,8 @@ class Moments:
 
     Examples
     --------
-    >>> from sepc.points.in_memory import ArrayPoints
-    >>> spread = ArrayPoints(np.array([[1e9], [1e9 + 2.0]])).reduce(Moments())
+    >>> moments = Moments()
+    >>> spread = moments.finish(moments.map(np.array([[1e9], [1e9 + 2.0]])))
     >>> spread.n, spread.mean.tolist(), spread.scatter.tolist()
     (2, [1000000001.0], [[2.0]])
     """
@@ -252,11 +252,10 @@ class Signatures:
 
     Examples
     --------
-    >>> from sepc.points.in_memory import ArrayPoints
     >>> from sepc.geometry import Ellipsoid
-    >>> intervals = (Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1)))
-    >>> signatures = ArrayPoints(np.array([[-1.0], [0.5], [0.6], [9.0]])).reduce(Signatures(intervals))
-    >>> signatures.memberships.tolist(), signatures.counts.tolist()
+    >>> signatures = Signatures((Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1))))
+    >>> found = signatures.finish(signatures.map(np.array([[-1.0], [0.5], [0.6], [9.0]])))
+    >>> found.memberships.tolist(), found.counts.tolist()
     ([[False, False], [True, False], [True, True]], [1, 1, 2])
     """
 
