@@ -73,7 +73,7 @@ def collection(parts):
 def there(client, blocks, labels):
     from sepc.points.engines import labelled_blocks
 
-    return labelled_blocks(collection(blocks), collection(labels))
+    return labelled_blocks(collection(blocks), collection(labels))[0]
 
 
 def bits(value):

@@ -212,7 +212,7 @@ def test_a_cluster_draws_the_sample_of_the_same_rows(client, limits):
     cuts = [700, 700, 701, 4000]
     parts = [da.from_delayed(dask.delayed(part), (np.nan, 3), float) for part in np.split(rows, cuts)]
     targets = [da.from_delayed(dask.delayed(part), (np.nan,), labels.dtype) for part in np.split(labels, cuts)]
-    there = labelled_blocks(da.concatenate(parts), da.concatenate(targets))
+    there, _ = labelled_blocks(da.concatenate(parts), da.concatenate(targets))
     here = in_blocks(np.split(rows, cuts), np.split(labels, cuts))
     arrays_of_classes = in_arrays(*(rows[labels == k] for k in "ab"))
     expected = [sample_classes(sets, 300, 5, 100, limits) for sets in (here, arrays_of_classes)]

@@ -85,16 +85,23 @@ class RefusedBlockError(ValueError):
     """Raised on a worker; says what is wrong with a block."""
 
 
-def labelled_blocks(X: Any, y: Any, encoder: TableEncoder | None = None) -> LabelledBlocks:
-    """The rows of Dask collections with the same blocks, checked and kept on the workers."""
+def labelled_blocks(
+    X: Any, y: Any, encoder: TableEncoder | None = None
+) -> tuple[LabelledBlocks, tuple[str, ...] | None]:
+    """The rows of Dask collections with the same blocks, checked and kept on the workers, and the names of columns.
+
+    Columns have names if all of them are strings, as in scikit-learn.
+    """
     pairs, client = aligned_blocks(X, y), current_client()
     # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.
     shared = delayed(encoder, traverse=False)
     tasks = [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
     try:
-        return LabelledBlocks.of(DaskBlocks(client, client.compute(tasks)))
+        blocks = LabelledBlocks.of(DaskBlocks(client, client.compute(tasks)))
     except RefusedBlockError as error:
         raise ValueError(str(error)) from None
+    names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
+    return blocks, tuple(names) if names and all(isinstance(name, str) for name in names) else None
 
 
 def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:

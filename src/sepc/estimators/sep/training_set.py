@@ -248,14 +248,7 @@ class TrainingSet:
     @classmethod
     def of_collection(cls, X: Any, y: Any, encoder: TrainingRows | None = None) -> TrainingSet:
         """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are."""
-        if is_lazy(X):
-            from sepc.points.engines import labelled_blocks
-
-            blocks, names = labelled_blocks(X, y, encoder), _column_names(X, y)
-        else:
-            from sepc.points.streams import labelled_blocks as read
-
-            blocks, names = read(X, y, encoder)
+        blocks, names = engine_of(X).labelled_blocks(X, y, encoder)
         if encoder is None:
             return cls(blocks, blocks, blocks.labels, GivenColumns(blocks.n_columns, names))
         columns = GivenColumns(len(encoder.preparation.columns), names, encoder.preparation)
@@ -268,10 +261,15 @@ def is_collection(X: Any) -> bool:
     return is_lazy(X) or isinstance(X, str | PathLike)
 
 
-def _column_names(X: Any, y: Any) -> tuple[str, ...] | None:
-    """Column names of a DataFrame if all of them are strings, as in scikit-learn."""
-    names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
-    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+def engine_of(X: Any) -> Any:
+    """The module that reads a Dask collection, or Parquet files if `X` is a path."""
+    if is_lazy(X):
+        from sepc.points import engines
+
+        return engines
+    from sepc.points import streams
+
+    return streams
 
 
 def check_class_weight(class_weight: Any) -> None:
