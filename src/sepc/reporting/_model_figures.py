@@ -20,52 +20,17 @@ from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import Landscape, overlaps_in_words
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term
-from sepc.reporting._partitions import named_ellipsoid
 from sepc.statistics.rates import rate_interval
-from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
+from sepc.views.log_odds import Contrast, Curve, contrast_of, curves_of, spreads_of
 from sepc.views.outcomes import is_right, most_common
 from sepc.wording import counted, interval, name_of, percent, visible
 
 # Curves that are drawn; of a model with few features, all.
 N_CURVES, FEW_FEATURES = 6, 9
-N_ELLIPSOIDS = 12
 # Terms shown for a row.
 N_TERMS = 3
 # Features named for each class, if there are more than two.
 N_NAMED = 4
-
-
-@dataclass(frozen=True)
-class FeatureCurve:
-    """What a feature adds to the log-odds; see `sepc.views.log_odds.Curve`."""
-
-    name: str
-    x: tuple[float, ...]
-    term: tuple[float, ...]
-    is_discrete: bool
-    spread: float
-    edges: tuple[float, ...]
-    n_rows: tuple[int, ...]
-    categories: tuple[str, ...] = ()
-    proved: str = ""
-
-    @classmethod
-    def of(cls, curve: Curve) -> FeatureCurve:
-        """A curve in plain numbers."""
-        arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
-        categories = tuple(map(name_of, curve.categories))
-        return cls(
-            name_of(curve.name),
-            is_discrete=curve.is_discrete,
-            spread=curve.spread,
-            categories=categories,
-            proved=curve.proved,
-            **arrays,
-        )
-
-    def value(self, k: int, digits: int = 4) -> str:
-        """The value at a vertex of the curve, or the category of a bar."""
-        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -101,17 +66,13 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class WhatCounts:
-    """The most important features and ellipsoids."""
+    """The most important features."""
 
     label: str
     against: str | None
     positions: tuple[int, int]
-    classes: tuple[str, ...]
-    curves: tuple[FeatureCurve, ...]
+    curves: tuple[Curve, ...]
     n_features: int
-    ellipsoids: tuple[EllipsoidWeight, ...]
-    ellipsoid_names: tuple[str, ...]
-    n_ellipsoids: int
     by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
     disagreement: Disagreement | None
 
@@ -123,23 +84,18 @@ def what_counts(
     categories: Mapping[int, Categories],
     gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """The most important features and ellipsoids of the model behind decisions; None if it has no weights."""
+    """The most important features of the model behind decisions; None if it has no weights."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
     contrast = contrast_of(model, _class_to_show(decisions, accepted))
-    ellipsoids = ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS)
     other = contrast.against
     return WhatCounts(
         label=name_of(model.classes[contrast.label]),
         against=None if other is None else name_of(model.classes[other]),
         positions=(contrast.label, -1 if other is None else other),
-        classes=tuple(map(name_of, model.classes)),
-        curves=tuple(map(FeatureCurve.of, _curves(model, contrast, decisions.rows, categories))),
+        curves=_curves(model, contrast, decisions.rows, categories),
         n_features=len(model.feature_names),
-        ellipsoids=ellipsoids,
-        ellipsoid_names=tuple(named_ellipsoid(model, ellipsoid.number) for ellipsoid in ellipsoids),
-        n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
         disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
     )

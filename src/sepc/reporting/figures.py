@@ -1,4 +1,4 @@
-"""Every number a report shows, as plain data; `text` and `html` render it."""
+"""Every number a report shows, as plain data."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from sepc.reporting._model_figures import (
     region_table,
     what_counts,
 )
+from sepc.reporting._partition_chart import Picture, picture
 from sepc.reporting._partitions import category_positions, gives_labels, names_of_regions, partition_preparation
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
-from sepc.reporting.svg import Picture, picture
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature
 from sepc.views.outcomes import Recall, is_right, missed, recalls, warnings_of

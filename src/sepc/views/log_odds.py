@@ -17,7 +17,7 @@ from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel, even_variance
 from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.planes import position_of
-from sepc.wording import MOST_NAMES, listed, shown, visible
+from sepc.wording import MOST_NAMES, listed, name_of, shown
 
 # Bars to draw: those with the most rows or, without rows, the largest.
 MOST_BARS = 16
@@ -57,7 +57,7 @@ def category_bars(
     standardized = np.clip((encodings - model.shift[feature]) / model.scale[feature], -LINE_END, LINE_END)
     constant = float(weights.curves[feature][1][:, 0] @ coefficients)
     term = standardized * float(weights.lines[feature] @ coefficients) + levels + constant
-    names = [GAP if value is None else visible(str(value)) for value in categories.values] + [UNSEEN]
+    names = [GAP if value is None else name_of(value) for value in categories.values] + [UNSEEN]
     if rows is None:
         shown = np.argsort(-np.abs(term[:n]), kind="stable")[:MOST_BARS]
         n_rows = np.empty(0, dtype=np.int64)
@@ -103,6 +103,10 @@ class Curve(ShownOnOneLine):
     knots: FloatArray
     categories: tuple[str, ...] = ()
     proved: str = ""
+
+    def value(self, k: int, digits: int = 4) -> str:
+        """The value at a vertex of the curve, or the category of a bar."""
+        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,7 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
         x = shift + scale * corners
         if values is not None:
             n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
-    name, proved = str(model.feature_names[j]), _proved(model, contrast, j)
+    name, proved = name_of(model.feature_names[j]), _proved(model, contrast, j)
     return Curve(j, name, x, term, is_discrete, spread, edges, n_rows, shift + scale * knots, proved=proved)
 
 
@@ -266,7 +270,7 @@ def _bars(model: SEPModel, contrast: Contrast, j: int, categories: Categories, r
     spread = spreads_of(model, contrast.coefficients[:, np.newaxis], rows)[j, 0]
     at, none = np.arange(len(bars.names), dtype=np.float64), np.empty(0)
     return Curve(
-        j, str(model.feature_names[j]), at, bars.term, True, float(spread), none, bars.n_rows, none, bars.names
+        j, name_of(model.feature_names[j]), at, bars.term, True, float(spread), none, bars.n_rows, none, bars.names
     )
 
 
