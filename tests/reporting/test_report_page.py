@@ -147,7 +147,7 @@ def test_overlaps_are_drawn_for_more_than_two_classes_and_not_for_many():
     for n, n_drawn in ((2, 0), (3, 6)):
         X_n, y_n = X[y < n], y[y < n]
         found = report(SEPClassifier(max_ellipsoids=3).fit(X_n, y_n), X_n, X_train=X_n, y_train=y_n).figures.landscape
-        drawn = overlap_chart(found.names, found.inside)
+        drawn = overlap_chart(found.classes, found.inside.tolist())
         assert (svg(drawn) if drawn else "").count("\u00a0% of ") == n_drawn
     many = tuple(f"class {i}" for i in range(31))
     assert overlap_chart(many, tuple(tuple(0.25 for _ in many) for _ in many)) is None

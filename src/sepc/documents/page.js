@@ -154,14 +154,6 @@ document.querySelectorAll("table.sortable").forEach(function (table) {
   box.hidden = false;
   show();
 })();
-document.querySelectorAll("tr[id]").forEach(function (row) {
-  var link = row.querySelector("a[href^='#']");
-  if (!link) { return; }
-  row.classList.add("leads");
-  row.addEventListener("click", function (event) {
-    if (!event.target.closest("a") && !String(window.getSelection())) { link.click(); }
-  });
-});
 (function () {
   var picture = document.getElementById("picture");
   if (!picture) { return; }

@@ -84,11 +84,7 @@ class LandscapeDisplay(ShownOnOneLine):
 
     def plot(self, ax: Axes | tuple[Axes, Axes] | None = None) -> Self:
         """Draw on the given axes, or on a new figure."""
-        n, inside = self.figures.n_rows, np.eye(len(self.figures.classes))
-        for one in self.figures.overlaps:
-            inside[one.first, one.second] = one.n_first / max(n[one.first], 1)
-            inside[one.second, one.first] = one.n_second / max(n[one.second], 1)
-        overlaps = overlap_chart(self.figures.classes, inside.tolist(), fewest=2)
+        overlaps = overlap_chart(self.figures.classes, self.figures.inside.tolist(), fewest=2)
         charts = [self._ranges() if self.plane is None else self._ellipses(self.plane)]
         self.axes_: tuple[Axes, ...] = draw_all(charts if overlaps is None else [*charts, overlaps], ax)
         self.figure_: Any = self.axes_[0].figure

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from sepc.documents.document import (
     NONE,
     Cell,
@@ -21,8 +23,10 @@ from sepc.documents.document import (
     share_of,
 )
 from sepc.estimators.selective.groups import GroupRow
-from sepc.reporting._held_out import Confusion, Group, HeldOut, Score, Thresholds
-from sepc.reporting._model_figures import ClassOverlaps, RegionRow, WhatCounts
+from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.landscape import overlaps_in_words
+from sepc.reporting._held_out import Confusion, Group, HeldOut, Thresholds
+from sepc.reporting._model_figures import RegionRow, WhatCounts
 from sepc.reporting._partition_chart import beyond, line_id, partition_chart, place_id
 from sepc.reporting._rows import ColumnResults, ReportedRow
 from sepc.reporting.figures import ReportFigures
@@ -34,12 +38,16 @@ from sepc.views.charts import (
     reliability_chart,
     risk_coverage_chart,
 )
-from sepc.wording import NO_BREAK, counted, decimal, interval, percent, points
+from sepc.views.outcomes import Score
+from sepc.wording import NO_BREAK, counted, decimal, interval, name_of, percent, points
 
 # Shown at once: rows of a list, regions and columns, labels.
 N_ROWS, N_REGIONS, N_LABELS = 10, 8, 10
 # With more classes than this, the most confused pairs come before the matrix, which is drawn as a heat map.
 FEW_CLASSES = 8
+# Pairs of classes listed, those with the most rows in both ellipsoids.
+N_PAIRS = 15
+HOW = "An ellipsoid is drawn around the training rows of each class, in columns of numbers, without rows with gaps."
 # A runner-up with at least this probability is shown.
 POSSIBLE = 0.05
 
@@ -344,7 +352,7 @@ def _weights(weights: WhatCounts | None) -> list[Part]:
         "where there are none."
     )
     parts: list[Part] = [intro, Figure(curve_charts(weights.curves, weights.positions), caption)]
-    if weights.disagreement is None:
+    if not weights.gives_labels:
         parts.insert(0, "Labels come from another model; this is the partition that their trust is based on.")
     if weights.by_class:
         rows: list[Row] = [
@@ -354,7 +362,7 @@ def _weights(weights: WhatCounts | None) -> list[Part]:
         told = "The most important features of each class against the average of the others, with their spread"
         shown = None if len(rows) <= FEW_CLASSES else 0
         parts.append(Table(told, ("class", "features"), rows, wide=("features",), shown=shown))
-    return parts if weights.disagreement is None else [*parts, weights.disagreement.summary()]
+    return parts
 
 
 def _regions(figures: ReportFigures) -> list[Part]:
@@ -436,30 +444,33 @@ def _trust(figures: ReportFigures) -> list[Part]:
     return [*parts, Figure([chart], "Held-out rows by trust.")]
 
 
-def _landscape(classes: ClassOverlaps | None) -> list[Part]:
-    if classes is None:
+def _landscape(figures: LandscapeFigures | None) -> list[Part]:
+    if figures is None:
         return []
-    parts: list[Part] = [classes.words]
-    chart = overlap_chart(classes.names, classes.inside)
+    inside, names = figures.inside, list(map(name_of, figures.classes))
+    parts: list[Part] = [f"{HOW} {overlaps_in_words(figures)}"]
+    chart = overlap_chart(names, inside.tolist())
     if chart is not None:
+        most = float(np.max(inside - np.eye(len(names))))
         caption = (
             "In each row, the share of that class's rows that also lie in the ellipsoid of the column's class. Darker "
-            f"is more; the largest share is {percent(classes.most_inside)}."
+            f"is more; the largest share is {percent(most)}."
         )
         parts.append(Figure([chart], caption))
+    pairs = sorted(figures.overlaps, key=lambda one: -(one.n_first + one.n_second))
     rows: list[Row] = [
         [
-            pair.first,
-            pair.second,
-            Cell(percent(pair.share_first), counted(pair.n_first, "row")),
-            Cell(percent(pair.share_second), counted(pair.n_second, "row")),
-            "disjoint" if pair.disjoint else " and ".join(map(_ratio, (pair.ratio_first, pair.ratio_second))),
+            names[one.first],
+            names[one.second],
+            Cell(percent(inside[one.first, one.second]), counted(one.n_first, "row")),
+            Cell(percent(inside[one.second, one.first]), counted(one.n_second, "row")),
+            "disjoint" if one.disjoint else " and ".join(map(_ratio, (one.ratio_first, one.ratio_second))),
         ]
-        for pair in classes.pairs
+        for one in pairs[:N_PAIRS]
     ]
     head = ("class", "other class", "of the class in both", "of the other in both", "shares of volumes")
-    left_out = classes.n_pairs - len(rows)
-    return [*parts, Table("Ellipsoids of two classes, the most rows in both first", head, rows, unlisted=left_out)]
+    caption = "Ellipsoids of two classes, the most rows in both first"
+    return [*parts, *([Table(caption, head, rows, unlisted=len(pairs) - len(rows))] if rows else [])]
 
 
 def _ratio(ratio: float | None) -> str:
