@@ -22,6 +22,7 @@ LAYERS = [
     {"_typing", "errors", "wording"},
     {"records", "statistics"},
     {"cards"},
+    {"documents"},
     {"shapes"},
     {"points"},
     {"kernels"},
@@ -44,6 +45,7 @@ MAY_IMPORT = {
     "wording": set(),
     "statistics": {"numpy", "scipy"},
     "cards": {"numpy"},
+    "documents": {"numpy", "matplotlib"},
     "shapes": {"numpy", "scipy"},
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }

@@ -140,18 +140,20 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
-    from sepc.views.outcomes import missed, recalls, warnings_of
+    from sepc.views.outcomes import class_scores, missed, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
     groups = getattr(estimator, "groups_", None)
     keys = None if groups is None else groups.of(rows.X, None)
-    found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
+    found = class_scores(decisions.label, accepted, rows.y, estimator.classes_)
     by_label = getattr(estimator, "errors_by_label_", None)
     not_found = missed(found, None if by_label is None else by_label.max_risk)
     return {
         "by_class": [
-            {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
+            {"label": own.name, "rows": own.all_rows.n_true, "found": own.all_rows.n_right, "rare": own.is_rare}
+            for own in found
+            if own.all_rows.n_true
         ],
         "alarms": list(alarms(checks_of(estimator, decisions, rows.y, right, keys))),
         "warnings": list(warnings_of(not_found, "--class-weight balanced")),

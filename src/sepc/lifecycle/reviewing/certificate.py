@@ -10,11 +10,13 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
-from sepc.lifecycle.result import BarChart, Chart, Pair, Result, table_of
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
+from sepc.lifecycle.result import Result
 from sepc.lifecycle.reviewing.batch import Bands
 from sepc.records import MOST, floats, given, part, record
-from sepc.reporting.tables import PageTable
 from sepc.statistics.betting import best_draws, log_factors
+from sepc.views.charts import Pair, bar_chart
 from sepc.wording import AS_SET, counted, decimal, percent
 
 if TYPE_CHECKING:
@@ -227,11 +229,11 @@ class Certificate(Result, ShownAsCard):
             Pair(_trust_range(band, above), band.n_labels - band.n_errors, band.n_errors, _standing(band))
             for band, above in zip(self.bands, (None, *self.bands), strict=False)
         ]
-        return BarChart("Labels by trust, drawn to certify", "labels", ("right", "wrong"), pairs)
+        return bar_chart("Labels by trust, drawn to certify", "labels", ("right", "wrong"), pairs)
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         rows = [band.cells() for band in self.bands]
-        return [table_of(BAND_COLUMNS, rows, "Labels by trust")] if rows else []
+        return [Table("Labels by trust", BAND_COLUMNS, rows)] if rows else []
 
     def _notes(self) -> tuple[str, ...]:
         if not self.is_certified:
