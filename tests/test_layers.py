@@ -76,6 +76,7 @@ OPTIONAL = [
     "shtab",
     "tqdm",
     "model_signing",
+    "clarabel",
     "cryptography",
     "cvxpy",
     "IPython",
