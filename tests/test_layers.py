@@ -80,6 +80,7 @@ OPTIONAL = [
     "shtab",
     "tqdm",
     "model_signing",
+    "clarabel",
     "cryptography",
     "cvxpy",
     "IPython",
