@@ -357,5 +357,5 @@ def trust_over(
     x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
     pixels = np.column_stack([x.ravel(), y.ravel()])
     decisions = judge(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
-    label = np.searchsorted(model.classes, decisions.label)
-    return label.reshape(n, n), decisions.trust.reshape(n, n)
+    label = np.searchsorted(model.classes, decisions["label"])
+    return label.reshape(n, n), decisions["trust"].reshape(n, n)
