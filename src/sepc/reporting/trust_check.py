@@ -13,9 +13,8 @@ from sepc._typing import BoolArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import MIN_TRUST
 from sepc.estimators.selective.costs import CostControl, Costs
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import codes_of
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import p_value
 from sepc.wording import AS_SET, counted, percent, shown
@@ -54,7 +53,7 @@ def checks_of(
     """The check of every claim that a fitted model makes about the rows it accepts; `keys` are the groups of rows."""
     classifier = unwrap(estimator).classifier
     accepted = np.asarray(decisions.accepted)
-    if not isinstance(classifier, SelectiveClassifier):
+    if not makes_promise(classifier):
         return (_check_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
     checks = []
     level = LEVEL / max(len(classifier.controls_), 1)
@@ -116,7 +115,7 @@ def min_trust_of(estimator: Any) -> float:
     classifier = unwrap(estimator).classifier
     if hasattr(classifier, "min_trust"):
         return float(classifier.min_trust)
-    inner = next((getattr(classifier, name) for name in ("pooled_", "estimator_") if hasattr(classifier, name)), None)
+    inner = getattr(classifier, "inner", None)
     return MIN_TRUST if inner is None else min_trust_of(inner)
 
 
@@ -158,9 +157,7 @@ def _check_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: f
     return _check("promise", whose.about, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
 
 
-def _check_costs(
-    classifier: SelectiveClassifier, accepted: Decisions, y: NDArray[Any], level: float
-) -> list[TrustCheck]:
+def _check_costs(classifier: Any, accepted: Decisions, y: NDArray[Any], level: float) -> list[TrustCheck]:
     """The check of a promise about costs; none if a true label has no cost."""
     costs, n = classifier.max_risk_, len(y)
     if not isinstance(costs, Costs) or not np.isin(y, classifier.classes_).all():

@@ -203,6 +203,8 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     True
     """
 
+    makes_promise = True
+
     def __init__(
         self,
         estimator: Any,

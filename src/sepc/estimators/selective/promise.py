@@ -15,15 +15,14 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
 from sepc.errors import NoPromiseWarning
-from sepc.estimators.base import check_labels
-from sepc.estimators.editable import Editable, edits_in
+from sepc.estimators.base import DecidingClassifier, check_labels
 from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.selective._made_for import MadeFor
 from sepc.estimators.selective.costs import CostControl, Costs
 from sepc.estimators.selective.groups import HARM_SHARE, GroupComparison, Groups, Key, NoHarm, compare_groups
 from sepc.estimators.selective.shift import Shift, ShiftCheck
 from sepc.estimators.selective.thresholds import Control, decide_inside
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import edits_in, unwrap
 from sepc.model.edits import Edit
 from sepc.records import number, parts, record, simple, whole
 from sepc.statistics.rates import lower_bound, rows_needed
@@ -324,7 +323,7 @@ class LostPromise:
     promise: dict[str, Any]
 
 
-class EditablePromise(Editable):
+class EditablePromise(FittedAtOnce):
     """What lets a `SelectiveClassifier` be edited: the classifier inside is, and the promise is lost."""
 
     estimator: Any
@@ -341,11 +340,11 @@ class EditablePromise(Editable):
         fitted.made_for_.check()
         is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
         inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
-        if not isinstance(inside, Editable):
+        if not isinstance(inside, DecidingClassifier):
             raise TypeError(
                 f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
             )
-        held = fitted.lost_promise_ or LostPromise(fitted.edits_, promise_of(fitted))
+        held = fitted.lost_promise_ or LostPromise(edits_in(fitted), promise_of(fitted))
         inside = inside.with_edits(edits)
         estimator = FrozenEstimator(inside) if is_frozen else inside
         edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -12,25 +12,27 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import Preparation, numbers_of_table, plain_rows
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.fitted_record import at_once
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep._constraints import best_columns, check_constraints
 from sepc.estimators.sep.crossing import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.editing import EditableModel
+from sepc.estimators.sep.editing import edit_model
 from sepc.estimators.sep.fitted import (
     FittedEllipsoids,
-    FittedViews,
     History,
     Regions,
     RowsUsed,
     fitted_ellipsoids,
     histories,
+    importances_of,
+    sample_rows,
 )
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.given_tables import complete, prepare
@@ -43,10 +45,12 @@ from sepc.estimators.sep.training_set import (
     weights_of_classes,
     with_class_weights,
 )
+from sepc.model.edits import Edit
+from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.partition.sequence import Round
-from sepc.wording import check_number
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 __all__ = ["CallbackSupport", "Progress", "listen_to_rounds", "with_callbacks"]
 
@@ -122,7 +126,7 @@ class Progress:
             print(f"[{name}] round {self.n_steps}: {left.n_pos:,} and {left.n_neg:,} rows left")  # noqa: T201
 
 
-class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -238,6 +242,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
+
+    is_partition = True
 
     def __init__(
         self,
@@ -397,6 +403,17 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             found /= found.sum(axis=1, keepdims=True)
         return found
 
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, applied in order to the weights that `fit` found.
+
+        They must be signed, such as the `edits_` of the model that this one replaces.
+        """
+        fitted = as_fitted(self)
+        model = edit_model(fitted.model_, fitted.encoding_, edits)
+        ellipsoids = replace(fitted.ellipsoids_, model=model)
+        # Out-of-fold probabilities are those of models without the edits.
+        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
+
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
         if (preparation := self.encoding_) is not None:
@@ -441,6 +458,85 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
         return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.encoding_)
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        fitted = as_fitted(self)
+        return fitted.encoding_ or Preparation.of_numbers(fitted.model_.feature_names)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each column matters: the mean absolute term in log-odds over the training rows.
+
+        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
+        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
+        """
+        fitted = as_fitted(self)
+        if fitted.model_.weights is None:
+            raise AttributeError(f"With trust={fitted.trust!r} columns have no terms, and therefore no importances.")
+        sizes = importances_of(fitted.model_, fitted.encoding_)
+        names = getattr(fitted, "feature_names_in_", fitted.model_.feature_names)
+        return np.array([sizes.get(str(name), 0.0) for name in names])
+
+    def proofs(self) -> Proofs:
+        """What is proved of the features of `monotone`, in words, and what follows from it.
+
+        Every statement is checked against the weights that the model has now, also after edits.
+
+        Returns
+        -------
+        Proofs
+            A sequence with an entry for each monotone feature; `print` shows it in words.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sepc import SEPClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X[["mean texture", "worst area", "worst concavity"]]
+        >>> classifier = SEPClassifier(monotone={"worst area": "down"}).fit(X, y)
+        >>> print(classifier.proofs()[0])
+        A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
+        """
+        return proofs_of(self.model_)
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
+        region: IntArray = self.decide(X).region
+        return region
+
+    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
+        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows to draw.
+        label : object
+            One of `classes_`.
+        random_state : int, RandomState or None
+            By default the estimator's own.
+
+        Returns
+        -------
+        (n, d) array
+        """
+        check_number("n", n, least=0, whole=True)
+        fitted = as_fitted(self)
+        if (alone := fitted.model_.alone) is not None:
+            names = listed(shown(fitted.model_.feature_names[j]) for j in alone.features.tolist())
+            raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
+        of_label = [found for found in fitted.ellipsoids_ if found.label == label]
+        if not of_label:
+            others = sorted({found.label for found in fitted.ellipsoids_})
+            known = (
+                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
+            )
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
+        random = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""

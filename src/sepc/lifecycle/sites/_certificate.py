@@ -20,7 +20,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier, check_promi
 from sepc.estimators.selective.from_counts import selective_from
 from sepc.estimators.selective.groups import Groups
 from sepc.estimators.selective.thresholds import Control
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.sites._controls import FalseCounts, controls_from, counts_together, false_counts, sizes_of_groups
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
@@ -364,7 +364,7 @@ def certify(
 def _without_promise(model: Any) -> Any:
     """The classifier that gives trust, without a promise that it may have."""
     classifier = unwrap(model).classifier
-    return classifier.estimator_ if isinstance(classifier, SelectiveClassifier) else model
+    return classifier.inner if makes_promise(classifier) else model
 
 
 def _promise(counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float) -> SitePromise:
