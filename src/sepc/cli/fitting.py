@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, names_in, number_or_share, share
 from sepc.cli._model_rows import left_out_of, main_classifier
-from sepc.cli.labelled_rows import LabelledRows, categorical_features
-from sepc.cli.rows import LONGEST_LABEL, RowReader
-from sepc.cli.tables import Batch, ColumnType, quoted
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable, categorical_features
+from sepc.cli.rows import batches_of, quoted
+from sepc.tables.table_file import LONGEST_LABEL, Batch
 from sepc.wording import AS_SET, MOST_NAMES, listed, percent, shown
 
 if TYPE_CHECKING:
@@ -272,62 +272,54 @@ class Plan:
     words: str = ""
 
 
-def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
+def plan_of(given: LabelledTable, options: argparse.Namespace) -> Plan:
     """Read a large Parquet file in blocks if all its features are numbers without missing values, else into memory."""
-    source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
-    is_small = n_cells <= SMALL_CELLS
-    if source.format != "parquet" or source.is_standard_input or is_small:
+    table, n_cells = given.table, (given.table.n_rows or 0) * len(given.features)
+    if table.source.format != "parquet" or table.source.is_standard_input or n_cells <= SMALL_CELLS:
         return Plan(in_blocks=False)
-    why_not = _why_not(rows, options)
+    why_not = _why_not(given, options)
     return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")
 
 
-def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
+def _why_not(given: LabelledTable, options: argparse.Namespace) -> str:
     """Why the table cannot be fitted from the file; empty if it can."""
-    given = {
-        "--by": options.by,
-        "--max-risk": options.max_risk,
-        "--merge-labels": options.merge_labels,
-        "--test-last": options.test_last,
-        "--test-size": options.test_size,
-    }
-    needs = next((name for name, value in given.items() if value), None)
+    names = ("--by", "--max-risk", "--merge-labels", "--test-last", "--test-size")
+    needs = next((name for name in names if getattr(options, name[2:].replace("-", "_"))), None)
     if needs is not None:
         return f"{needs} needs all rows at once"
-    if len(rows.features.readings) + 1 < len(rows.table.names):
+    if len(given.features) + 1 < len(given.table.names):
         return "some of its columns are not used"
-    odd = next((name for name, reading in rows.features.readings.items() if reading is not ColumnType.NUMBER), None)
-    if odd is not None:
-        return f"column {odd!r} does not hold numbers"
-    with rows.batches(options, "checking") as batches:
-        return _oddity(rows, batches, options)
+    with batches_of(given.table, given.table.names, len(given.features), options, "checking") as batches:
+        return _oddity(given, batches, options)
 
 
-def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
+def _oddity(given: LabelledTable, batches: Iterator[Batch], options: argparse.Namespace) -> str:
     """Why the cells rule out a fit in blocks: missing values, unusable labels, or columns that are not features."""
-    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
+    from sepc.columns.table import as_typed
+
+    ranges, labels = {name: _Range() for name in given.features if name not in options.use}, set[Any]()
     for batch in batches:
-        arrays = rows.arrays(batch)
-        gap = next((name for name, values in arrays.items() if (values != values).any()), None)
-        if gap is not None:
-            return f"column {gap!r} has missing values"
-        labels |= _distinct(batch.columns[options.target])
-        if len(labels) > MOST_LABELS or any(_is_odd(label, rows.source.na) for label in labels):
-            return f"some cells of column {options.target!r} are empty or not labels"
-        ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
+        columns = given.table.typed(batch.columns)
+        labels |= set(columns.pop(given.target).unique().to_pylist())
+        if len(labels) > MOST_LABELS or any(_is_odd(label) for label in labels):
+            return f"some cells of column {given.target!r} are empty or not labels"
+        for name, column in columns.items():
+            values = as_typed(column.to_numpy(zero_copy_only=False))
+            if values.dtype.kind != "f":
+                return f"column {name!r} does not hold numbers"
+            if (values != values).any():
+                return f"column {name!r} has missing values"
+            if name in ranges:
+                ranges[name] = ranges[name].extended(values)
     if len(labels) < 2:
         return "it has a single label"
-    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(rows.table.n_rows or 0)), None)
+    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(given.table.n_rows or 0)), None)
     return "" if odd is None else f"column {odd!r} may be a constant, an id or an index"
 
 
-def _distinct(labels: Any) -> set[Any]:
-    return set(labels.unique().to_pylist())
-
-
-def _is_odd(label: Any, na: Sequence[str]) -> bool:
+def _is_odd(label: Any) -> bool:
     """Whether a label is empty, a fraction or a long text; a fit in memory leaves it out or refuses it."""
-    if label is None or label != label or str(label) in ("", *na):
+    if label is None or label != label:
         return True
     return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
 
