@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sepc.recourses.many_rows import RecourseTable
     from sepc.recourses.recourse import Recourse
     from sepc.reporting.report import Report, report
-    from sepc.tables.table_file import TableFile, read_table
+    from sepc.tables.table_file import read_table
 
 # The module that defines each public name, imported on first use so that `import sepc` is quick.
 _HOME = {

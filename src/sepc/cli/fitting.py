@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, names_in, number_or_share, share
 from sepc.cli._model_rows import left_out_of, main_classifier
-from sepc.cli.labelled_rows import LabelledRows, LabelledTable, categorical_features
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable, named_columns
 from sepc.cli.rows import batches_of, quoted
-from sepc.tables.table_file import LONGEST_LABEL, Batch
+from sepc.tables.fitted_rows import may_be_in_blocks, why_in_memory
 from sepc.wording import AS_SET, MOST_NAMES, listed, percent, shown
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def _partition(options: argparse.Namespace) -> Any:
 
     names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    named = {"categorical_features": categorical_features(options), "force_features": options.use}
-    return SEPClassifier(**given, **named, keep_rows=not options.no_rows, random_state=options.seed)
+    return SEPClassifier(**given, **named_columns(options), keep_rows=not options.no_rows, random_state=options.seed)
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
@@ -258,12 +257,6 @@ class RoundNotes:
         self.bar.update(f"{first}round {self.n_round}, {n_left:,} rows left")
 
 
-# Tables with at most this many cells are read into memory anyway; a block of a fit from a file is as large.
-SMALL_CELLS = 2**23
-# With more distinct labels than this, the table is read into memory, where they are checked.
-MOST_LABELS = 1_000
-
-
 @dataclass(frozen=True)
 class Plan:
     """How a table is read for a fit; `words` say so if the table is large enough for it to matter."""
@@ -273,73 +266,16 @@ class Plan:
 
 
 def plan_of(given: LabelledTable, options: argparse.Namespace) -> Plan:
-    """Read a large Parquet file in blocks if all its features are numbers without missing values, else into memory."""
-    table, n_cells = given.table, (given.table.n_rows or 0) * len(given.features)
-    if table.source.format != "parquet" or table.source.is_standard_input or n_cells <= SMALL_CELLS:
+    """Read a large Parquet file in blocks if its cells allow it and nothing needs all rows, else into memory."""
+    if not may_be_in_blocks(given.table, len(given.features)):
         return Plan(in_blocks=False)
-    why_not = _why_not(given, options)
-    return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")
-
-
-def _why_not(given: LabelledTable, options: argparse.Namespace) -> str:
-    """Why the table cannot be fitted from the file; empty if it can."""
     names = ("--by", "--max-risk", "--merge-labels", "--test-last", "--test-size")
     needs = next((name for name in names if getattr(options, name[2:].replace("-", "_"))), None)
     if needs is not None:
-        return f"{needs} needs all rows at once"
-    if len(given.features) + 1 < len(given.table.names):
-        return "some of its columns are not used"
-    with batches_of(given.table, given.table.names, len(given.features), options, "checking") as batches:
-        return _oddity(given, batches, options)
-
-
-def _oddity(given: LabelledTable, batches: Iterator[Batch], options: argparse.Namespace) -> str:
-    """Why the cells rule out a fit in blocks: missing values, unusable labels, or columns that are not features."""
-    from sepc.columns.table import as_typed
-
-    ranges, labels = {name: _Range() for name in given.features if name not in options.use}, set[Any]()
-    for batch in batches:
-        columns = given.table.typed(batch.columns)
-        labels |= set(columns.pop(given.target).unique().to_pylist())
-        if len(labels) > MOST_LABELS or any(_is_odd(label) for label in labels):
-            return f"some cells of column {given.target!r} are empty or not labels"
-        for name, column in columns.items():
-            values = as_typed(column.to_numpy(zero_copy_only=False))
-            if values.dtype.kind != "f":
-                return f"column {name!r} does not hold numbers"
-            if (values != values).any():
-                return f"column {name!r} has missing values"
-            if name in ranges:
-                ranges[name] = ranges[name].extended(values)
-    if len(labels) < 2:
-        return "it has a single label"
-    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(given.table.n_rows or 0)), None)
-    return "" if odd is None else f"column {odd!r} may be a constant, an id or an index"
-
-
-def _is_odd(label: Any) -> bool:
-    """Whether a label is empty, a fraction or a long text; a fit in memory leaves it out or refuses it."""
-    if label is None or label != label:
-        return True
-    return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
-
-
-@dataclass(frozen=True)
-class _Range:
-    """The smallest and the largest number of a column, and whether all are whole."""
-
-    low: float = float("inf")
-    high: float = float("-inf")
-    whole: bool = True
-
-    def extended(self, values: Any) -> _Range:
-        whole = self.whole and bool((values == values.round()).all())
-        return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
-
-    def may_be_no_feature(self, n_rows: int) -> bool:
-        """Whether it is a constant, or whole numbers in the range of an id or an index."""
-        from sepc.columns.kinds import may_be_counted
-
-        n_values = self.high - self.low + 1.0
-        is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)
-        return self.low == self.high or is_counted
+        why_not = f"{needs} needs all rows at once"
+    elif len(given.features) + 1 < len(given.table.names):
+        why_not = "some of its columns are not used"
+    else:
+        with batches_of(given.table, given.table.names, len(given.features), options, "checking") as batches:
+            why_not = why_in_memory(given.table, given.target, options.use, batches)
+    return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")

@@ -88,9 +88,11 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     add_memory_argument(parser)
 
 
-def categorical_features(options: argparse.Namespace) -> list[str] | None:
-    """The features declared as categories; None if there are none."""
-    return [name for name in options.categorical if name != options.target] or None
+def named_columns(options: argparse.Namespace) -> dict[str, list[str]]:
+    """The parameters of an estimator that name columns; empty if no column is named."""
+    categorical = [name for name in options.categorical if name != options.target]
+    given = {"categorical_features": categorical, "force_features": options.use}
+    return {name: columns for name, columns in given.items() if columns}
 
 
 def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledRows:

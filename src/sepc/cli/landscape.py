@@ -7,7 +7,7 @@ from typing import Any
 
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, number_or_share, say
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, categorical_features, read_labelled
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, named_columns, read_labelled
 from sepc.cli.source import add_table_arguments
 from sepc.wording import MOST_NAMES, counted, listed
 
@@ -46,7 +46,7 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
 
     from sepc.columns.kinds import Kind, read_columns
 
-    columns, values = read_columns(rows.X, categorical_features(options) or (), options.use)
+    columns, values = read_columns(rows.X, named_columns(options).get("categorical_features", ()), options.use)
     left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
     numbers = {name: values[name] for name in values if name not in left_out}
     if not numbers:

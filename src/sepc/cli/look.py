@@ -13,8 +13,8 @@ from sepc.cli.labelled_rows import (
     LabelledRows,
     SampledRows,
     add_labelled_arguments,
-    categorical_features,
     labelled_table,
+    named_columns,
     read_sample,
     read_spread,
 )
@@ -98,8 +98,9 @@ def _suspects(sample: SampledRows, options: argparse.Namespace) -> Any:
     from sepc.looking.suspects import suspects
 
     X, y = sample.rows.X, sample.rows.y
-    chosen = {"categorical_features": categorical_features(options), "force_features": options.use}
-    return suspects(fitted(SEPClassifier(out_of_fold=True, **chosen), X, y, len(y), quiet=options.quiet), y)
+    return suspects(
+        fitted(SEPClassifier(out_of_fold=True, **named_columns(options)), X, y, len(y), quiet=options.quiet), y
+    )
 
 
 def _rows_of(found: Any, sample: SampledRows) -> str:

@@ -111,23 +111,20 @@ class TableFile:
         known = listed(map(shown, self.names), MOST_NAMES)
         return f"{source.name} has no column {name!r}; it has {known}.{did_you_mean([name], self.names)}"
 
-    def read(self, target: str) -> tuple[Any, NDArray[Any]]:
-        """The features as an Arrow table with the types that the cells show, and the labels of `target`.
+    def read(self, target: str) -> tuple[Any, NDArray[Any], int]:
+        """The features as an Arrow table with the types that the cells show, the labels, and the rows without one.
 
         Rows without a label are left out.
         """
         import numpy as np
         import pyarrow as pa
 
-        self.check_names(self.names)
-        self.check_names([target])
+        self.check_names([target, *self.names])
         batches = list(self)
-        whole = {name: pa.chunked_array([batch.columns[name] for batch in batches]) for name in self.names}
-        columns = self.typed(whole)
+        columns = self.typed({name: pa.chunked_array([part.columns[name] for part in batches]) for name in self.names})
         labels = self.labels(target, columns.pop(target))
         known = np.array([label is not None for label in labels], dtype=bool)
-        X = pa.table(columns)
-        return (X if known.all() else X.filter(known)), labels_array(labels[known])
+        return pa.table(columns).filter(known), labels_array(labels[known]), int((~known).sum())
 
     def typed(self, columns: Mapping[str, Any], numbers: Any = None) -> dict[str, Any]:
         """Whole columns with the types that their cells show; `numbers` are those of the rows, for messages.
@@ -227,7 +224,7 @@ def read_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(f"{folder}/loans.csv", "w") as file:
     ...         _ = file.write("branch;income;default\n007;1.250,50;no\n012;980,00;yes\n")
-    ...     X, y = read_table(f"{folder}/loans.csv").read("default")
+    ...     X, y, _ = read_table(f"{folder}/loans.csv").read("default")
     >>> X["branch"].to_pylist(), y.tolist()
     (['007', '012'], ['no', 'yes'])
     """
