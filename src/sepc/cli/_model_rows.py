@@ -224,7 +224,7 @@ def rows_in_memory(
 ) -> tuple[ModelRows, str]:
     """All rows of the table that the options name, and their digest; raises if they do not fit in memory."""
     digest = RowDigest()
-    scorer, rows = _reader(open_table(options), estimator, options.features, target, copied)
+    scorer, rows = _reader(options, estimator, target, copied)
     with rows.batches(options, ahead=True, in_memory=True) as batches:
         parts = [part_of(rows, batch, digest) for batch in batches]
     return _model_rows(scorer, joined(parts)), digest.of_rows()
@@ -234,7 +234,7 @@ def rows_in_batches(
     options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest, copied: Sequence[str] = ()
 ) -> Generator[ModelRows, None, None]:
     """The rows of the table that the options name, some at a time; all are added to `digest`."""
-    scorer, rows = _reader(open_table(options), estimator, options.features, target, copied)
+    scorer, rows = _reader(options, estimator, target, copied)
     with rows.batches(options, ahead=True) as batches:
         for batch in batches:
             yield _model_rows(scorer, part_of(rows, batch, digest))
@@ -270,11 +270,11 @@ class Part:
 
 
 def _reader(
-    table: TableFile, estimator: Any, features: Sequence[str] | None, target: str | None, copied: Sequence[str] = ()
+    options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str]
 ) -> tuple[Scorer, RowReader]:
-    asked = [] if target is None else [target]
+    table, asked = open_table(options), [] if target is None else [target]
     table.check_names([*asked, *copied])
-    scorer = scorer_for(estimator, table, features, but=asked)
+    scorer = scorer_for(estimator, table, options.features, but=asked)
     return scorer, scorer.reader(table, target, copied)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sepc.cli._memory import MemoryLimit, ProgressBar
 from sepc.cli._messages import InputError
 from sepc.tables.files import Source, is_number
-from sepc.tables.table_file import Batch, TableFile, dates_of, naive, objects, plain, refuse_infinite, without_numbers
+from sepc.tables.table_file import Batch, TableFile, dates_of, objects, plain, refuse_infinite, without_numbers
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ class RowReader:
         import numpy as np
         import pyarrow.types as types
 
+        from sepc.columns.table import column_of
+
         if reading is Reading.GROUP:
             column = self.table.typed({name: batch.columns[name]})[name]
             is_plain = types.is_string(column.type) or types.is_boolean(column.type) or types.is_integer(column.type)
@@ -124,21 +126,19 @@ class RowReader:
             return matched(objects(column.to_pylist()), self.categories[name])
         if types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        is_text, is_date = types.is_string(column.type), types.is_date(column.type) or types.is_timestamp(column.type)
-        if is_text and (name in self.source.dates or reading is Reading.DATE):
+        if types.is_string(column.type) and (name in self.source.dates or reading is Reading.DATE):
             return dates_of(self.source, name, column, batch.first_row)
-        if is_text and reading is Reading.WRITTEN:
-            return objects(column.to_pylist())
-        if is_date and reading is Reading.NUMBER:
-            raise InputError(f"{self.source.name}, column {name!r} holds dates, not numbers.")
-        if is_date or (reading is Reading.DATE and column.null_count == len(column)):
-            return naive(column)
-        if reading is Reading.DATE:
-            raise InputError(f"{self.source.name}, column {name!r} holds numbers, not dates.")
-        if is_text:
+        if types.is_string(column.type) and reading is Reading.NUMBER:
             return _numbers_of_texts(self.source, name, column, batch)
+        values = column_of({name: column}, name)
+        if values.dtype.kind == "M" and reading is Reading.NUMBER:
+            raise InputError(f"{self.source.name}, column {name!r} holds dates, not numbers.")
+        if values.dtype.kind == "f" and reading is Reading.DATE:
+            if not np.isnan(values).all():
+                raise InputError(f"{self.source.name}, column {name!r} holds numbers, not dates.")
+            return np.full(len(values), np.datetime64("NaT", "us"))
         refuse_infinite(self.source, name, column, first_row=batch.first_row)
-        return np.asarray(column.cast("double", safe=False).to_numpy(zero_copy_only=False))
+        return values
 
 
 def _numbers_of_texts(source: Source, name: str, texts: Any, batch: Batch) -> NDArray[np.float64]:

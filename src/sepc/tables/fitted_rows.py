@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -44,50 +43,37 @@ def may_be_in_blocks(table: TableFile, n_features: int) -> bool:
 
 def why_in_memory(table: TableFile, target: str, forced: Collection[Any], batches: Iterable[Batch]) -> str:
     """Why the cells rule out a fit in blocks: missing numbers, unusable labels, or columns that are not features."""
+    import numpy as np
+
+    from sepc.columns.kinds import may_be_counted
     from sepc.columns.table import as_typed
 
     table.check_names([target])
-    ranges, labels = dict[str, _Range](), set[Any]()
+    ranges, labels = dict[str, tuple[float, float, bool]](), set[Any]()
     for batch in batches:
         columns = table.typed(batch.columns)
         labels |= set(columns.pop(target).unique().to_pylist())
-        if len(labels) > MOST_LABELS or any(_is_odd(label) for label in labels):
+        # A fit in memory leaves rows with an empty label out, and refuses fractions and long texts.
+        if len(labels) > MOST_LABELS or any(
+            label is None
+            or label != label
+            or len(str(label)) > LONGEST_LABEL
+            or (isinstance(label, float) and not label.is_integer())
+            for label in labels
+        ):
             return f"some cells of column {target!r} are empty or not labels"
         for name, column in columns.items():
             values = as_typed(column.to_numpy(zero_copy_only=False))
             if values.dtype.kind != "O" and (values != values).any():
                 return f"column {name!r} has missing values"
             if values.dtype.kind == "f" and name not in forced:
-                ranges[name] = ranges.get(name, _Range()).extended(values)
+                low, high, whole = ranges.get(name, (np.inf, -np.inf, True))
+                whole = whole and bool((values == values.round()).all())
+                ranges[name] = min(low, float(values.min())), max(high, float(values.max())), whole
     if len(labels) < 2:
         return "it has a single label"
-    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(table.n_rows or 0)), None)
-    return "" if odd is None else f"column {odd!r} may be a constant, an id or an index"
-
-
-def _is_odd(label: Any) -> bool:
-    """Whether a label is empty, a fraction or a long text; a fit in memory leaves it out or refuses it."""
-    if label is None or label != label:
-        return True
-    return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
-
-
-@dataclass(frozen=True)
-class _Range:
-    """The smallest and the largest number of a column, and whether all are whole."""
-
-    low: float = float("inf")
-    high: float = float("-inf")
-    whole: bool = True
-
-    def extended(self, values: Any) -> _Range:
-        whole = self.whole and bool((values == values.round()).all())
-        return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
-
-    def may_be_no_feature(self, n_rows: int) -> bool:
-        """Whether it is a constant, or whole numbers in the range of an id or an index."""
-        from sepc.columns.kinds import may_be_counted
-
-        n_values = self.high - self.low + 1.0
-        is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)
-        return self.low == self.high or is_counted
+    n = table.n_rows or 0
+    for name, (low, high, whole) in ranges.items():
+        if low == high or (whole and n <= high - low + 1.0 and may_be_counted(low, high, n)):
+            return f"column {name!r} may be a constant, an id or an index"
+    return ""

@@ -328,9 +328,13 @@ def dates_of(source: Source, name: str, column: Any, first_row: int, numbers: An
     import pyarrow.compute as pc
 
     from sepc.columns.recognition import Doubt, What, is_gap_text, sole_notation
+    from sepc.columns.table import column_of
 
     if not pa.types.is_string(column.type):
-        return naive(column)
+        values = column_of({name: column}, name)
+        if values.dtype.kind != "M" and column.null_count < len(column):
+            raise ValueError(f"{source.name}, column {name!r} holds numbers, not dates.")
+        return values.astype("datetime64[us]")
     given = source.dates.get(name, "")
     cells = objects([None if is_gap_text(cell or "") else cell for cell in column.to_pylist()])
     if given:
@@ -349,20 +353,6 @@ def dates_of(source: Source, name: str, column: Any, first_row: int, numbers: An
         row = first_row + int(odd[0]) if numbers is None else numbers[odd[0]]
         raise ValueError(f"{source.name}, row {row:,}, column {name!r}: {cells[odd[0]][:80]!r} is {what}.")
     return np.asarray(parsed, dtype="datetime64[us]")
-
-
-def naive(column: Any) -> NDArray[np.datetime64]:
-    """Dates and times as `datetime64`, converted to UTC if they have a time zone."""
-    import numpy as np
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        column = column.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
-    elif pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        column = column.cast(pa.timestamp("us"), safe=False)
-    else:
-        return np.full(len(column), np.datetime64("NaT", "us"))
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype="datetime64[us]")
 
 
 def labels_array(labels: NDArray[Any]) -> NDArray[Any]:
