@@ -88,7 +88,7 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     add_memory_argument(parser)
 
 
-def named_columns(options: argparse.Namespace) -> dict[str, list[str]]:
+def named_columns(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of an estimator that name columns; empty if no column is named."""
     categorical = [name for name in options.categorical if name != options.target]
     given = {"categorical_features": categorical, "force_features": options.use}
