@@ -17,7 +17,7 @@ from sepc.wording import version_of
 # Tables with more rows scroll within the page; those with more than a few can be sorted.
 LONG, SORTED = 15, 5
 # A phone has room for this many columns; with more, every row becomes a list.
-MOST_COLUMNS = 3
+MOST_COLUMNS = 4
 # Signs repeat what the colours of notes say.
 SIGNS = {"believed": "\u2713", "warning": "\u26a0"}
 

@@ -215,6 +215,7 @@ def partition_chart(
         )
         for shadow in picture.shadows
     ]
+    marks += _keys(picture)
     by_region: dict[int, list[Point]] = {region: [] for region in regions}
     for point in inside:
         by_region.setdefault(point.region, []).append(point)
@@ -270,17 +271,27 @@ def _is_inside(picture: Picture, point: Point) -> bool:
     return left <= point.x <= right and bottom <= point.y <= top
 
 
+def _keys(picture: Picture) -> list[Points]:
+    """The entries of the legend; of many classes, names are written among the rows instead."""
+    looks = {point.owner if 0 <= point.owner < N_STYLES else -1 for point in picture.points}
+    keys: list[tuple[str, Look]]
+    keys = [("other labels", "other") if k < 0 else (picture.classes[k], k) for k in sorted(looks)]
+    if picture.has_many_classes:
+        keys = [("accepted", "other")]
+    filled: list[Points] = [Points([], [], look, name) for name, look in keys]
+    return [*filled, Points([], [], "other", "not accepted", is_hollow=True)]
+
+
 def _marks(points: list[Point], picture: Picture) -> list[Points]:
     """Rows that look alike together, and crosses for wrong rows on top."""
     alike: dict[tuple[Look, bool], list[Point]] = {}
     for point in points:
         is_other = picture.has_many_classes or not 0 <= point.owner < N_STYLES
         alike.setdefault(("other" if is_other else point.owner, point.accepted), []).append(point)
-    marks = []
-    for (look, accepted), some in sorted(alike.items(), key=lambda item: -len(item[1])):
-        name = "" if picture.has_many_classes else "other labels" if isinstance(look, str) else picture.classes[look]
-        key = (name or "accepted") if accepted else ", ".join(filter(None, (name, "not accepted")))
-        marks.append(Points([one.x for one in some], [one.y for one in some], look, key, is_hollow=not accepted))
+    marks = [
+        Points([one.x for one in some], [one.y for one in some], look, is_hollow=not accepted)
+        for (look, accepted), some in sorted(alike.items(), key=lambda item: -len(item[1]))
+    ]
     wrong = [one for one in points if one.right is False]
     crosses = Points([one.x for one in wrong], [one.y for one in wrong], "ink", "wrong label", shape="cross", size=4.2)
     return [*marks, crosses] if wrong else marks

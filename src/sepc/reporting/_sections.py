@@ -305,14 +305,14 @@ def _rows(caption: str, rows: Sequence[ReportedRow], n: int, figures: ReportFigu
                 *([Cell(row.true_label or "", "" if wrong else "as predicted", wrong)] if true else []),
                 decimal(row.trust),
                 *([row.cause] if cause else []),
-                *(value for _, value in row.groups),
                 *([row.region_name] if region else []),
+                *(value for _, value in row.groups),
                 *([Cell(facts=row.values)] if values else []),
                 row.why,
             ]
         )
-    filters = ("predicted label", *true, *cause, *groups, *region)
-    head = ("row", "predicted label", *true, "trust", *cause, *groups, *region, *values, "why")
+    filters = ("predicted label", *true, *cause, *region, *groups)
+    head = ("row", "predicted label", *true, "trust", *cause, *region, *groups, *values, "why")
     ids = [f"row-{row.position}" for row in rows]
     wide = (*region, *values, "why")
     return Table(caption, head, cells, wide, filters, ids, shown=N_ROWS, unlisted=n - len(rows))
