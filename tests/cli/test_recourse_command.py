@@ -10,7 +10,7 @@ package_or_skip("pyarrow")
 from sepc import SEPClassifier, save  # noqa: E402
 
 RELATIONS = """
-relations = ["total = first + second", "total rises by at most 1 a month", "within 3 years"]
+relations = ["total = first + second", "change(total) <= 3", "if kind = 'b' then first <= 1.5"]
 fixed = ["age"]
 
 [bounds]
@@ -64,6 +64,8 @@ def test_answers_keep_the_relations_of_the_file(folder, run, facts):
         for change in answer["changes"]:
             after[change["column"]] = change["after"]
         assert after["total"] == pytest.approx(after["first"] + after["second"], abs=1e-7)
+        assert after["total"] <= before["total"] + 3.0 + 1e-7
+        assert after["kind"] != "b" or after["first"] <= 1.5 + 1e-7
         assert after["second"] >= before["second"]
         assert after["age"] == before["age"]
         assert (after["kind"], after["rank"]) in (("a", 1), ("b", 2), ("c", 3))

@@ -57,14 +57,17 @@ def relations():
         "income = salary + bonus",
         "change(age) >= change(years)",
         "bmi = weight / height^2",
-        "if job = 'none' then salary = 0 and bonus = 0",
-        "if job != 'none' then salary > 0",
-        "one of own, rent, parents",
-        "age rises by 1 a year",
-        "tenure rises by at most 1 a month",
-        "within 6 years",
+        "if job = 'none' then salary = 0",
+        "if job = 'none' then bonus = 0",
+        "if job != 'none' then salary >= 1",
+        "own + rent + parents = 1",
+        "change(age) >= 0",
+        "change(age) <= 6",
+        "change(tenure) <= 12 * change(age)",
+        "tenure <= 900",
         pd.DataFrame({"degree": list(DEGREES), "years": list(DEGREES.values())}),
         ("weekly", total_weekly),
+        lambda table: table["debt"] >= 0.0,
     ]
 
 
@@ -81,9 +84,8 @@ def violations(before, after):
         broken.append("job")
     if sorted([after["own"], after["rent"], after["parents"]]) != [0, 0, 1]:
         broken.append("home")
-    # Age in whole years may be up to a year ahead of the time, or behind it.
     years = after["age"] - before["age"]
-    if not 0 <= years < 7 or (after["tenure"] - before["tenure"]) / 12.0 > min(years + 1.0, 6.0) + 1e-6:
+    if not 0 <= years <= 6 or after["tenure"] - before["tenure"] > 12 * years + 1e-6:
         broken.append("time")
     if after["years"] != DEGREES[after["degree"]]:
         broken.append("degree")

@@ -69,7 +69,6 @@ def _record(found: Any) -> dict[str, Any]:
             {
                 "cost": answer.cost,
                 "trust": float(answer.decision.trust),
-                "takes": None if answer.takes is None else str(answer.takes),
                 "changes": [
                     {"column": own.feature, "before": plain(own.before), "after": plain(own.after), "cost": own.cost}
                     for own in answer.changes

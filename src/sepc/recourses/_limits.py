@@ -13,7 +13,6 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels.project import LinearRelations
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
-from sepc.wording import quantity
 
 # Changing a category costs at least this share of its price; the rest grows with distance, as for a number.
 SURE_SHARE = 0.99
@@ -116,22 +115,6 @@ class Options:
         return self.has_current and bool((place == self.choice.places[self.choice.current]).all())
 
 
-DAYS = {"day": 1.0, "week": 7.0, "month": 365.25 / 12.0, "year": 365.25}
-
-
-class Duration(NamedTuple):
-    """A length of time."""
-
-    amount: float
-    unit: str
-
-    def __str__(self) -> str:
-        if self.amount == 0.0:
-            return "no time"
-        rounded = float(f"{self.amount:.3g}")
-        return f"{quantity(rounded)} {self.unit if rounded == 1.0 else f'{self.unit}s'}"
-
-
 # Values tried for a number: every eighth of the quantiles of the training rows.
 QUANTILES = slice(0, None, 8)
 
@@ -153,9 +136,6 @@ class RowRelations(Protocol):
     def repair(self, rows: FloatArray) -> FloatArray:
         """Change rows, in place, so that relations hold in more of them."""
 
-    def duration(self, row: FloatArray) -> Duration | None:
-        """How long it takes to get to a row."""
-
     @property
     def under(self) -> Callable[[Limits], RowRelations]:
         """Gives the same relations under other limits."""
@@ -173,6 +153,7 @@ class Limits:
     is_whole: BoolArray
     choices: Sequence[Choice]
     relations: RowRelations | None = None
+    only: Callable[[FloatArray], BoolArray] | None = None
 
     @cached_property
     def usual(self) -> TrainingSummary:
@@ -258,6 +239,8 @@ class Limits:
         within &= self._allowed[np.arange(len(self.choices)), codes].all(axis=1)
         if self.relations is not None and within.any():
             within[within] = self.relations.allow(rows[within])
+        if self.only is not None and within.any():
+            within[within] = self.only(rows[within])
         return np.asarray(within)
 
     @cached_property

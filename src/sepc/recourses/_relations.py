@@ -1,221 +1,269 @@
-"""Relations between columns as a user gives them: formulas, combinations of values, and computed columns."""
+"""Relations between columns: sums, products and ratios, implications, combinations of values, and a user's function."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.columns.categories import category
 from sepc.columns.table import is_table
-from sepc.recourses._formulas import EQUAL, FLIPPED, Formula, Linear
-from sepc.recourses._limits import DAYS, Limits
-from sepc.recourses._pace import Pace, PaceRelation, Time, WithinRelation
-from sepc.recourses._relation_columns import (
-    GivenRelation,
-    LinearRelation,
-    Parts,
-    RelationColumns,
-    Relations,
-    Repair,
-    RowValues,
-    pivot_repair,
-)
+from sepc.kernels.project import LinearRelations
+from sepc.recourses._limits import Limits
+from sepc.recourses._relation_columns import RelationColumns, RowValues
 from sepc.recourses.given_row import Row
 from sepc.wording import counted, listed, shown
 
-# How far past its limit a number goes if it must not be equal to it, in standard deviations; whole numbers go by one.
-STRICTLY = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class FormulaRelation(GivenRelation):
-    """A comparison, or several, that hold always or under a condition."""
-
-    formula: Formula
-    condition: Formula | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns it is about."""
-        return [*self.formula.columns, *(self.condition.columns if self.condition else [])]
-
-    def parts(self, columns: RelationColumns) -> Parts:
-        """What it means for a row."""
-        condition, own = self.condition, columns.values(columns.limits.row[np.newaxis])
-        if condition and not any(map(columns.may_change, condition.columns)):
-            if not condition.holds(own, 1)[0]:
-                return Parts()
-            condition = None
-        linear: list[LinearRelation] = []
-        repairs: list[Repair] = []
-        n_linear, conjuncts = 0, list(self.formula.conjuncts)
-        for formula in conjuncts:
-            found = _linear_relation(formula, columns)
-            n_linear += found is not None
-            always = [found] if found else []
-            linear += [] if condition else always
-            repairs += [_conditional(repair, condition) for repair in _repairs(formula, columns, found)]
-
-        def holds(values: RowValues) -> BoolArray:
-            n = len(values.rows)
-            kept = self.formula.holds(values, n)
-            return kept if condition is None else kept | ~condition.holds(values, n)
-
-        holds(own)  # Mistakes such as an order of categories show here.
-        return Parts(linear, [holds], repairs, condition is None and n_linear == len(conjuncts))
-
-
-def _linear_relation(formula: Formula, columns: RelationColumns) -> LinearRelation | None:
-    """A comparison as a linear relation; None if it is not one."""
-    if not isinstance(formula.tree, ast.Compare):
-        return None
-    own = columns.values(columns.limits.row[np.newaxis])
-    left, op, right = formula.sides
-    if op not in FLIPPED or op is ast.NotEq:
-        return None
-    for one, kind, other in ((left, op, right), (right, FLIPPED[op], left)):
-        ratio, limit = one.ratio(), other.linear(columns.known, own)
-        if ratio and limit and not limit.slopes and one.linear(columns.known, own) is None:
-            above, below = (part.linear(columns.known, own) for part in ratio)
-            if above is None or below is None:
-                return None
-            low, high = below.range(columns.ends)
-            # Multiplied by a denominator that does not change its sign, a limit of a ratio is linear.
-            if low < 0.0 < high or low == high == 0.0:
-                return None
-            difference = above + below.times(-limit.constant)
-            return _signed(difference if low >= 0.0 else difference.times(-1.0), kind)
-    sides = left.linear(columns.known, own), right.linear(columns.known, own)
-    return None if None in sides else _signed(sides[0] + sides[1].times(-1.0), op)  # type: ignore[union-attr,operator]
-
-
-def _signed(difference: Linear, op: type[ast.cmpop]) -> LinearRelation:
-    is_below = op in (ast.Lt, ast.LtE, ast.Eq)
-    return LinearRelation(difference if is_below else difference.times(-1.0), op is ast.Eq)
-
-
-def _repairs(formula: Formula, columns: RelationColumns, linear: LinearRelation | None) -> Iterator[Repair]:
-    """Ways to make a comparison hold by changing one column."""
-    if not isinstance(formula.tree, ast.Compare):
-        return
-    left, op, right = formula.sides
-    if op in (ast.In, ast.NotIn):
-        yield from _choose(columns, left, [Formula(part, right.names) for part in right.tree.elts], op)  # type: ignore[attr-defined]
-        return
-    for one, kind, other in ((left, op, right), (right, FLIPPED[op], left)):
-        own = one.column
-        if own is None or not columns.may_change(own[0]):
-            continue
-        if columns.is_category(own[0]):
-            yield from _choose(columns, one, [other], ast.In if kind is ast.Eq else ast.NotIn)
-            return
-        if linear is None and kind is not ast.NotEq:
-            yield _set_number(formula, own, kind, other)
-            return
-        if linear is not None:
-            is_strict = kind in (ast.Lt, ast.Gt)
-            yield from [_set_number(formula, own, kind, other)] if is_strict else pivot_repair(columns, linear, own[0])
-            return
-    if linear is not None:
-        yield from pivot_repair(columns, linear, None)
-
-
-def _choose(columns: RelationColumns, side: Formula, given: list[Formula], op: type[ast.cmpop]) -> Iterator[Repair]:
-    """Choose the first category given, if it may be chosen; nothing is done if some are to be avoided."""
-    own = side.column
-    if own is None or op is not ast.In or not columns.is_category(own[0]):
-        return
-    column = own[0]
-    wanted = [value.tree.value for value in given if isinstance(value.tree, ast.Constant)]
-    codes = [code for value in wanted for code in columns.codes(column, value)]
-
-    def choose(values: RowValues) -> None:
-        wrong = np.array([now not in wanted for now in values.now(column)], dtype=bool)
-        values.set_category(column, wrong, codes[0])
-
-    if codes:
-        yield choose
-
-
-def _set_number(formula: Formula, own: tuple[str, bool], op: type[ast.cmpop], other: Formula) -> Repair:
-    """Set a column to what the other side of a comparison says, where the comparison does not hold."""
-    column, is_change = own
-
-    def set_number(values: RowValues) -> None:
-        limits, j = values.columns.limits, values.columns.feature(column)
-        target = np.broadcast_to(other.of(values).astype(np.float64), (len(values.rows),))
-        target = target + (float(values.before(column)) if is_change else 0.0)
-        if op in (ast.Lt, ast.LtE) and limits.is_whole[j]:
-            target = np.ceil(target) - 1.0 if op is ast.Lt else np.floor(target)
-        elif op in (ast.Gt, ast.GtE) and limits.is_whole[j]:
-            target = np.floor(target) + 1.0 if op is ast.Gt else np.ceil(target)
-        elif op in (ast.Lt, ast.Gt):
-            target = target + (STRICTLY if op is ast.Gt else -STRICTLY) * limits.model.scale[j]
-        wrong = ~formula.holds(values, len(values.rows)) | (op is ast.Eq)
-        values.set_number(column, wrong & np.isfinite(target), target)
-
-    return set_number
-
-
-def _conditional(repair: Repair, condition: Formula | None) -> Repair:
-    """The same repair, only in rows in which a condition holds."""
-    if condition is None:
-        return repair
-
-    def where(values: RowValues) -> None:
-        chosen = condition.holds(values, len(values.rows))
-        some = RowValues(values.columns, values.rows[chosen])
-        repair(some)
-        values.rows[chosen] = some.rows
-
-    return where
-
-
+# Sides of an equation are equal if they differ by no more than this share of their size.
+EQUAL = 1e-9
+# Repairing one relation may break another, so all are repaired this many times.
+SWEEPS = 2
 # A combination that undoes a change of the row is taken only if there is no other.
 UNDOING = 1e6
 
+Check = Callable[[RowValues], BoolArray]
+Repair = Callable[[RowValues], None]
+
+
+class Linear(NamedTuple):
+    """``slopes @ columns + constant <= 0``, or ``== 0``."""
+
+    slopes: Mapping[str, float]
+    constant: float
+    is_equal: bool
+
 
 @dataclass(frozen=True, eq=False)
-class OneOf(GivenRelation):
-    """Columns of zeros and a single one: a category that was encoded before."""
+class Parts:
+    """What one relation means for a row: for the bound, for every candidate, and for what follows from a change."""
 
-    names: tuple[str, ...]
+    linear: Sequence[Linear] = ()
+    checks: Sequence[Check] = ()
+    repairs: Sequence[Repair] = ()
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRelation:
+    """One relation, in the words of the user."""
+
+    words: str
 
     @property
     def columns(self) -> list[str]:
         """The columns it is about."""
-        return list(self.names)
+        raise NotImplementedError
 
     def parts(self, columns: RelationColumns) -> Parts:
         """What it means for a row."""
-        for name in self.names:
-            if columns.feature(name) is None or columns.before(name) not in (0.0, 1.0):
-                raise ValueError(f"column {shown(name)} is not a number 0 or 1 that the model uses")
-        function = Linear({}, -1.0)
-        for name in self.names:
-            known = columns.known(name)
-            function = function + (Linear({name: 1.0}, 0.0) if known is None else Linear({}, known))
+        raise NotImplementedError
+
+
+class Term(NamedTuple):
+    """A number times powers of columns, now and before any change."""
+
+    factor: float
+    now: Mapping[str, float]
+    before: Mapping[str, float]
+
+    def of(self, values: RowValues) -> FloatArray:
+        """Its value in each row."""
+        result = np.full(len(values.rows), self.factor * self._constant(values.columns))
+        for name, power in self.now.items():
+            result = result * np.asarray(values.now(name), dtype=np.float64) ** power
+        return result
+
+    def _constant(self, columns: RelationColumns) -> float:
+        with np.errstate(all="ignore"):
+            return float(np.prod([np.float64(columns.before(name)) ** power for name, power in self.before.items()]))
+
+    def within(self, columns: RelationColumns) -> Term:
+        """The term with everything that cannot change as a number."""
+        factor, moving = self.factor * self._constant(columns), {}
+        for name, power in self.now.items():
+            if columns.may_change(name) and name not in columns.choices:
+                moving[name] = power
+            else:
+                with np.errstate(all="ignore"):
+                    factor = float(factor * np.float64(columns.number(name)) ** power)
+        return Term(factor, moving, {})
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(GivenRelation):
+    """A sum, or a product of powers, that is equal to another one, or at most as large."""
+
+    left: tuple[Term, ...]
+    right: tuple[Term, ...]
+    is_equal: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns it is about."""
+        return [name for term in (*self.left, *self.right) for name in (*term.now, *term.before)]
+
+    def parts(self, columns: RelationColumns) -> Parts:
+        """What it means for a row."""
+        left, right = ([term.within(columns) for term in side] for side in (self.left, self.right))
+        every = [*left, *(Term(-term.factor, term.now, {}) for term in right)]
+        slopes: dict[str, float] = {}
+        is_sum = all(not term.now or list(term.now.values()) == [1.0] for term in every)
+        if is_sum:
+            for term in every:
+                for name in term.now:
+                    slopes[name] = slopes.get(name, 0.0) + term.factor
+            constants = [term.factor for term in every if not term.now]
+            slopes = {name: slope for name, slope in slopes.items() if slope != 0.0}
+            linear, is_exact = [Linear(slopes, sum(constants), self.is_equal)], True
+            if not slopes:
+                misses = abs(sum(constants)) if self.is_equal else sum(constants)
+                is_missed = misses > EQUAL * (1.0 + sum(map(abs, constants)))
+                linear = [Linear({}, 1.0, False)] if is_missed else []
+        elif len(left) == len(right) == 1:
+            for term, sign in ((left[0], 1.0), (right[0], -1.0)):
+                for name, power in term.now.items():
+                    slopes[name] = slopes.get(name, 0.0) + sign * power
+            slopes = {name: power for name, power in slopes.items() if power != 0.0}
+            linear, is_exact = _of_product(slopes, left[0].factor, right[0].factor, self.is_equal, columns)
+        else:
+            raise ValueError("it is neither a sum of columns nor a product of columns on either side")
+        self._holds(columns.values(columns.limits.row[np.newaxis]))  # Mistakes such as a category in a sum show here.
+        return Parts(linear, [self._holds], [partial(self._repair, slopes, is_sum)] if slopes else [], is_exact)
+
+    def _sides(self, values: RowValues) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(all="ignore"):
+            left, right = (np.sum([term.of(values) for term in side], axis=0) for side in (self.left, self.right))
+        return left, right
+
+    def _holds(self, values: RowValues) -> BoolArray:
+        left, right = self._sides(values)
+        slack = EQUAL * (1.0 + np.abs(left) + np.abs(right))
+        return np.asarray(np.abs(left - right) <= slack if self.is_equal else left <= right + slack)
+
+    def _alone(self) -> str | None:
+        """The column that is a side by itself."""
+        for (first, *more), other in ((self.left, self.right), (self.right, self.left)):
+            names = {name for term in other for name in term.now}
+            if not more and first.factor == 1.0 and not first.before and list(first.now.values()) == [1.0]:
+                return next((name for name in first.now if name not in names), None)
+        return None
+
+    def _repair(self, slopes: Mapping[str, float], is_sum: bool, values: RowValues) -> None:
+        """Change the column that stands alone, else the cheapest of those that did not change and can follow."""
+        columns, limits, alone = values.columns, values.columns.limits, self._alone()
+
+        def price(name: str) -> tuple[bool, bool, float]:
+            j = columns.features[name]
+            return name != alone, bool(limits.is_whole[j]), abs(slopes[name]) * limits.model.scale[j] / limits.prices[j]
+
+        for name in sorted(slopes, key=price):
+            holds, (left, right), now = self._holds(values), self._sides(values), values.now(name)
+            if holds.all():
+                return
+            j, slope, (low, high) = columns.features[name], slopes[name], columns.ends(name)
+            with np.errstate(all="ignore"):
+                target = now - (left - right) / slope if is_sum else now * (right / left) ** (1.0 / slope)
+            if limits.is_whole[j] and not self.is_equal:
+                target = np.floor(target + EQUAL) if slope > 0.0 else np.ceil(target - EQUAL)
+            follows = (low <= target) & (target <= high) if name != alone else np.isfinite(target)
+            values.set_number(name, ~holds & follows & ((now == columns.before(name)) | (name == alone)), target)
+
+
+def _of_product(
+    powers: Mapping[str, float], left: float, right: float, is_equal: bool, columns: RelationColumns
+) -> tuple[list[Linear], bool]:
+    """What ``left * product of powers <= right`` means for sums: all of it for a ratio of two columns, else less.
+
+    Its logarithm is a sum. Within its range, the logarithm of a column lies above its chord and below its tangents.
+    """
+    if len(powers) == 2 and sorted(powers.values()) == [-1.0, 1.0]:
+        above, below = sorted(powers, key=lambda name: -powers[name])
+        if columns.ends(below)[0] >= 0.0:
+            return [Linear({above: left, below: -right}, 0.0, is_equal)], True
+    if left <= 0.0 or right <= 0.0 or any(columns.ends(name)[0] <= 0.0 for name in powers):
+        return [], False
+    constant, linear = float(np.log(left) - np.log(right)), []
+    for sign in (1.0, -1.0) if is_equal else (1.0,):
+        slopes, offset = {}, sign * constant - EQUAL * (1.0 + abs(constant))
+        for name, power in powers.items():
+            low, high = columns.ends(name)
+            at = low if sign * power > 0.0 else float(np.clip(columns.before(name), low, high))
+            slope = float(np.log(high / low)) / (high - low) if sign * power > 0.0 else 1.0 / at
+            slopes[name] = sign * power * slope
+            offset += sign * power * (float(np.log(at)) - slope * at)
+        linear.append(Linear(slopes, offset, False))
+    return linear, False
+
+
+@dataclass(frozen=True, eq=False)
+class Membership(GivenRelation):
+    """A column has one of some values, or none of them."""
+
+    column: str
+    wanted: tuple[Any, ...]
+    is_in: bool = True
+
+    @property
+    def columns(self) -> list[str]:
+        """The column."""
+        return [self.column]
+
+    def holds(self, values: RowValues) -> BoolArray:
+        """Whether it holds in each row."""
+        return np.array([(value in self.wanted) == self.is_in for value in values.now(self.column)], dtype=bool)
+
+    def parts(self, columns: RelationColumns) -> Parts:
+        """What it means for a row."""
+
+        def choose(values: RowValues) -> None:
+            wrong = ~self.holds(values)
+            if self.column in columns.features:
+                values.set_number(self.column, wrong, np.array(float(self.wanted[0])))
+            else:
+                values.set_category(self.column, wrong, codes[0])
+
+        is_number, choices = self.column in columns.features, self.column in columns.choices
+        codes = [code for value in self.wanted if choices for code in columns.codes(self.column, value)]
+        can_choose = self.is_in and columns.may_change(self.column) and (is_number or bool(codes))
+        return Parts((), [self.holds], [choose] if can_choose else [], is_exact=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Implication(GivenRelation):
+    """A relation that holds in rows with some categories."""
+
+    condition: Membership
+    conclusion: GivenRelation
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns it is about."""
+        return [*self.condition.columns, *self.conclusion.columns]
+
+    def parts(self, columns: RelationColumns) -> Parts:
+        """What it means for a row: if the condition cannot change, all of the conclusion or nothing."""
+        then = self.conclusion.parts(columns)
+        if not columns.may_change(self.condition.column):
+            return then if self.condition.holds(columns.values(columns.limits.row[np.newaxis]))[0] else Parts()
 
         def holds(values: RowValues) -> BoolArray:
-            table = np.column_stack([values.now(name) for name in self.names])
-            return np.asarray(np.isin(table, (0.0, 1.0)).all(axis=1) & (table.sum(axis=1) == 1.0))
+            return np.asarray(then.checks[0](values) | ~self.condition.holds(values))
 
-        def leave_new_one(values: RowValues) -> None:
-            table = np.column_stack([values.now(name) for name in self.names])
-            before = np.array([float(values.before(name)) for name in self.names])
-            new = (table == 1.0) & (before == 0.0)
-            for name, is_new in zip(self.names, new.T, strict=True):
-                values.set_number(name, new.any(axis=1) & ~is_new, np.zeros(len(table)))
+        def follow(values: RowValues) -> None:
+            chosen = self.condition.holds(values)
+            some = RowValues(columns, values.rows[chosen])
+            for repair in then.repairs:
+                repair(some)
+            values.rows[chosen] = some.rows
 
-        is_exact = all(columns.limits.is_whole[columns.feature(name)] for name in self.names)
-        return Parts([LinearRelation(function, True)], [holds], [leave_new_one], is_exact)
+        return Parts((), [holds], [follow], is_exact=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,106 +280,176 @@ class Combinations(GivenRelation):
 
     def parts(self, columns: RelationColumns) -> Parts:
         """What it means for a row."""
-        known = [columns.feature(name) is not None for name in self.names]
         try:
             cells = [
-                np.array([row[i] for row in self.rows], dtype=np.float64 if is_number else object)
-                for i, is_number in enumerate(known)
+                np.array(own, dtype=np.float64 if name in columns.features else object)
+                for name, own in zip(self.names, zip(*self.rows, strict=True), strict=True)
             ]
         except (TypeError, ValueError):
             raise ValueError("a column of numbers has a combination that is not a number") from None
 
-        def differs(values: RowValues) -> list[BoolArray]:
-            return [
-                np.asarray(values.now(name)[:, np.newaxis] != cell)
-                for name, cell in zip(self.names, cells, strict=True)
-            ]
+        def differing(values: RowValues) -> list[BoolArray]:
+            named = zip(self.names, cells, strict=True)
+            return [np.asarray(values.now(name)[:, np.newaxis] != cell) for name, cell in named]
 
         def holds(values: RowValues) -> BoolArray:
-            return np.asarray(~np.logical_or.reduce(differs(values)).all(axis=1))
+            return np.asarray(~np.logical_or.reduce(differing(values)).all(axis=1))
 
         def take_nearest(values: RowValues) -> None:
-            differing = differs(values)
-            wrong = np.logical_or.reduce(differing).all(axis=1)
-            if wrong.any():
-                self._set(values, wrong, self._costs(values, differing, cells).argmin(axis=1), cells)
+            differs = differing(values)
+            wrong = np.logical_or.reduce(differs).all(axis=1)
+            if not wrong.any():
+                return
+            taken = self._costs(values, differs, cells).argmin(axis=1)
+            for name, cell in zip(self.names, cells, strict=True):
+                if name in columns.features:
+                    values.set_number(name, wrong, cell[taken])
+                    continue
+                for value in dict.fromkeys(cell.tolist() if name in columns.choices else []):
+                    for code in columns.codes(name, value):
+                        values.set_category(name, wrong & (cell[taken] == value), code)
 
         return Parts((), [holds], [take_nearest], is_exact=False)
 
     def _costs(self, values: RowValues, differing: list[BoolArray], cells: list[Any]) -> FloatArray:
         """What it costs to take each combination in each row; much if it undoes a change."""
-        columns, costs = values.columns, np.zeros(differing[0].shape)
+        columns, limits, costs = values.columns, values.columns.limits, np.zeros(differing[0].shape)
         for name, differs, cell in zip(self.names, differing, cells, strict=True):
-            now, j = values.now(name), columns.feature(name)
-            undoes = np.asarray(now != values.before(name))[:, np.newaxis]
-            if j is None:
-                step = np.asarray(differs, dtype=np.float64)
-                allowed = [bool(columns.codes(name, value)) for value in cell] if columns.is_category(name) else False
-                costs = costs + np.where(np.asarray(allowed) | ~differs, 0.0, np.inf)
-            else:
-                limits = columns.limits
+            now = values.now(name)
+            undoes = np.asarray(now != columns.before(name))[:, np.newaxis]
+            if name in columns.features:
+                j, (low, high) = columns.features[name], columns.ends(name)
                 step = (limits.prices[j] * (now[:, np.newaxis] - cell) / limits.model.scale[j]) ** 2
-                costs = costs + np.where((limits.low[j] <= cell) & (cell <= limits.high[j]), 0.0, np.inf)
-            costs = costs + step + UNDOING * (differs & undoes)
+                costs = costs + step + np.where((low <= cell) & (cell <= high), 0.0, np.inf)
+            else:
+                allowed = np.array([name in columns.choices and bool(columns.codes(name, value)) for value in cell])
+                costs = costs + differs + np.where(allowed | ~differs, 0.0, np.inf)
+            costs = costs + UNDOING * (differs & undoes)
         return np.asarray(costs)
-
-    def _set(self, values: RowValues, wrong: BoolArray, taken: Any, cells: list[Any]) -> None:
-        columns = values.columns
-        for name, cell in zip(self.names, cells, strict=True):
-            if columns.is_category(name):
-                for value in dict.fromkeys(cell.tolist()):
-                    for code in columns.codes(name, value):
-                        values.set_category(name, wrong & (cell[taken] == value), code)
-            elif columns.feature(name) is not None:
-                values.set_number(name, wrong, cell[taken])
 
 
 @dataclass(frozen=True, eq=False)
-class Derived(GivenRelation):
-    """A column that a function of the user computes from a table."""
+class Own(GivenRelation):
+    """What a function of the user says about a table: which rows can be, or what a column is in them."""
 
-    column: str
     function: Callable[[Any], Any]
+    column: str | None = None
 
     @property
     def columns(self) -> list[str]:
-        """The columns it is known to be about."""
-        return [self.column]
+        """The column that it computes, if it does."""
+        return [] if self.column is None else [self.column]
 
     def parts(self, columns: RelationColumns) -> Parts:
         """What it means for a row."""
-        if columns.feature(self.column) is None:
-            raise ValueError(f"column {shown(self.column)} is not a number that the model uses")
-
-        def computed(values: RowValues) -> FloatArray:
-            table = columns.tables.of(columns.limits.encode_categories(values.rows.copy()))
-            try:
-                result = np.asarray(self.function(table), dtype=np.float64).reshape(-1)
-            except Exception as error:
-                raise ValueError(f"The function that computes {shown(self.column)} failed: {error!r}.") from error
-            if len(result) not in (1, len(values.rows)):
-                given, returned = counted(len(values.rows), "row"), counted(len(result), "value")
-                raise ValueError(f"The function for {shown(self.column)} was given {given} and returned {returned}.")
-            return np.broadcast_to(result, (len(values.rows),))
+        name = self.column
+        if name is not None and name not in columns.features:
+            raise ValueError(f"column {shown(name)} is not a number that the model uses")
 
         def holds(values: RowValues) -> BoolArray:
-            own, other = values.now(self.column), computed(values)
-            return np.asarray(np.abs(own - other) <= EQUAL * (1.0 + np.abs(own) + np.abs(other)))
+            told = self._told(values)
+            if name is None:
+                return told.astype(bool)
+            return np.asarray(np.abs(values.now(name) - told) <= EQUAL * (1.0 + 2.0 * np.abs(told)))
 
         def compute(values: RowValues) -> None:
-            values.set_number(self.column, np.ones(len(values.rows), dtype=bool), computed(values))
+            if name is not None and len(values.rows):
+                values.set_number(name, np.ones(len(values.rows), dtype=bool), self._told(values))
 
-        return Parts((), [holds], [compute] if columns.may_change(self.column) else [], is_exact=False)
+        repairs = [compute] if name is not None and columns.may_change(name) else []
+        return Parts((), [holds], repairs, is_exact=False)
+
+    def _told(self, values: RowValues) -> FloatArray:
+        columns = values.columns
+        table = columns.tables.of(columns.limits.encode_categories(values.rows.copy()))
+        try:
+            told = np.asarray(self.function(table), dtype=np.float64).reshape(-1)
+        except Exception as error:
+            raise ValueError(f"Relation {shown(self.words)}: the function failed: {error!r}.") from error
+        if len(told) not in (1, len(values.rows)):
+            given, returned = counted(len(values.rows), "row"), counted(len(told), "value")
+            raise ValueError(f"Relation {shown(self.words)}: the function was given {given} and returned {returned}.")
+        return np.broadcast_to(told, (len(values.rows),))
 
 
-NAME = r"(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))"
-UNIT = r"(?P<unit>day|week|month|year)s?"
-AMOUNT = r"(?P<amount>\d+(?:\.\d+)?(?:/\d+)?)"
-PACE = re.compile(rf"{NAME}\s+(?P<way>rises|falls)\s+by\s+(?P<most>at most\s+)?{AMOUNT}\s+(?:a|an|per)\s+{UNIT}")
-WITHIN = re.compile(rf"within\s+{AMOUNT}\s+{UNIT}")
-ONE_OF = re.compile(r"(?:exactly\s+)?one of\s+(?P<names>.+)")
-CONDITION = re.compile(r"if\s+(?P<condition>.+?)\s+then\s+(?P<formula>.+)", re.DOTALL)
-LISTED_NAME = re.compile(r"`([^`]+)`|([^,`]+)")
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Relations between the columns of a row, under given limits."""
+
+    columns: RelationColumns
+    given: Sequence[GivenRelation]
+    parts: Sequence[Parts]
+    under: Callable[[Limits], Relations]
+
+    @cached_property
+    def linear(self) -> LinearRelations | None:
+        """The linear relations, in standardised features; None if there are none."""
+        every = sorted((own for part in self.parts for own in part.linear), key=lambda own: not own.is_equal)
+        if not every:
+            return None
+        model, rows, ends = self.columns.limits.model, np.zeros((len(every), self.columns.limits.n_features)), []
+        for row, own in zip(rows, every, strict=True):
+            features = [self.columns.features[name] for name in own.slopes]
+            slopes = np.array(list(own.slopes.values()))
+            row[features] = slopes * model.scale[features]
+            size = float(np.linalg.norm(row)) or 1.0
+            row /= size
+            ends.append(-(own.constant + float(slopes @ model.shift[features])) / size)
+        return LinearRelations(rows, np.array(ends), sum(own.is_equal for own in every))
+
+    @property
+    def loose(self) -> tuple[str, ...]:
+        """The relations, in words, of which the bound does not know all."""
+        return tuple(own.words for own, part in zip(self.given, self.parts, strict=True) if not part.is_exact)
+
+    def allow(self, rows: FloatArray) -> BoolArray:
+        """Whether all relations hold in each row."""
+        holds, values = np.ones(len(rows), dtype=bool), self.columns.values(rows)
+        for part in self.parts:
+            for check in part.checks:
+                if holds.any():
+                    holds &= check(values)
+        return holds
+
+    def repair(self, rows: FloatArray) -> FloatArray:
+        """Change rows, in place, so that relations hold in more of them; returns the rows."""
+        values = self.columns.values(rows)
+        for _ in range(SWEEPS if len(rows) else 0):
+            for part in self.parts:
+                for repair in part.repairs:
+                    repair(values)
+        return rows
+
+
+def bind(given: Sequence[GivenRelation], row: Row, table: Any, limits: Limits) -> Relations:
+    """The relations under given limits, for a row given as a table; raises a ValueError that quotes the relation."""
+    columns, parts = RelationColumns(row, table, limits), []
+    for relation in given:
+        with _quoting(relation.words):
+            for name in relation.columns:
+                columns.check(name)
+            parts.append(relation.parts(columns))
+    return Relations(columns, given, parts, partial(bind, given, row, table))
+
+
+@contextmanager
+def _quoting(words: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"Relation {shown(words)}: {error}.") from error
+
+
+NAME = r"(?:`[^`]+`|[^\W\d]\w*)"
+NUMBER = r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
+TOKEN = re.compile(
+    rf"\s*(?:(?P<number>{NUMBER})|(?P<of>change|before)\s*\(\s*(?P<own>{NAME})\s*\)|(?P<name>{NAME})|(?P<op>[-+*/^]))"
+)
+COMPARISON = re.compile(r"(?<![<>=!])(<=|>=|=)(?!=)")
+MEMBERSHIP = re.compile(
+    rf"\s*(?P<name>{NAME})\s*(?P<op>=|!=|\bnot\s+in\b|\bin\b)\s*(?P<values>['\"\[].*|-?(?:{NUMBER}))\s*", re.DOTALL
+)
+IMPLICATION = re.compile(r"\s*if\s+(?P<condition>.+?)\s+then\s+(?P<conclusion>.+)", re.DOTALL)
 
 
 def given_relations(relations: Sequence[Any]) -> list[GivenRelation]:
@@ -341,38 +459,19 @@ def given_relations(relations: Sequence[Any]) -> list[GivenRelation]:
     return [_relation(given) for given in relations]
 
 
-def bind(given: Sequence[GivenRelation], row: Row, table: Any, limits: Limits) -> Relations:
-    """The relations under given limits, for a row given as a table; raises a ValueError that quotes the relation."""
-    columns, parts = RelationColumns(row, table, limits), []
-    under = partial(bind, given, row, table)
-    for relation in given:
-        try:
-            for name in relation.columns:
-                columns.check(name)
-            parts.append(relation.parts(columns))
-        except ValueError as error:
-            raise ValueError(f"Relation {shown(relation.words)}: {error}.") from error
-    paces = [relation.pace for relation in given if isinstance(relation, PaceRelation)]
-    if not paces:
-        return Relations(columns, given, parts, under)
-    within = min((relation.days for relation in given if isinstance(relation, WithinRelation)), default=None)
-    time = Time(columns, paces, within, paces[0].unit)
-    return Relations(columns, given, [*parts, time.parts()], under, time.duration)
-
-
 def _relation(given: Any) -> GivenRelation:
     if isinstance(given, str):
-        try:
+        with _quoting(given):
             return _from_text(given.strip())
-        except ValueError as error:
-            raise ValueError(f"Relation {shown(given)}: {error}.") from error
-    if isinstance(given, tuple) and len(given) == 2 and callable(given[1]):
-        column = str(given[0])
-        return Derived(f"{column} is computed by {getattr(given[1], '__name__', 'a function')}", column, given[1])
+    column, function = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
+    if callable(function):
+        name = getattr(function, "__name__", "a function")
+        words = f"{name} holds" if column is None else f"{column} is computed by {name}"
+        return Own(words, function, None if column is None else str(column))
     if is_table(given) or isinstance(given, Mapping):
         return _combinations(given)
     raise ValueError(
-        f"A relation is {given!r}; give a text, a table of combinations, or a pair of a column and a function."
+        f"A relation is {given!r}; give a text, a table of combinations, a function, or a pair of a column and one."
     )
 
 
@@ -389,28 +488,82 @@ def _combinations(given: Any) -> Combinations:
 
 
 def _from_text(text: str) -> GivenRelation:
-    found = PACE.fullmatch(text)
+    found = IMPLICATION.fullmatch(text)
     if found:
-        rate = _amount(found["amount"]) / DAYS[found["unit"]] * (1.0 if found["way"] == "rises" else -1.0)
-        if rate == 0.0:
-            raise ValueError("the rate must be positive; fix the column instead")
-        name = found["quoted"] or found["plain"]
-        return PaceRelation(text, Pace(name, rate, found["most"] is None, found["unit"]))
-    found = WITHIN.fullmatch(text)
-    if found:
-        return WithinRelation(text, _amount(found["amount"]) * DAYS[found["unit"]])
-    found = ONE_OF.fullmatch(text)
-    if found:
-        names = [quoted or plain.strip() for quoted, plain in LISTED_NAME.findall(found["names"])]
-        return OneOf(text, tuple(name for name in names if name))
-    found = CONDITION.fullmatch(text)
-    condition = Formula.parse(found["condition"]) if found else None
-    formula = Formula.parse(found["formula"] if found else text)
-    if not formula.is_condition or (condition is not None and not condition.is_condition):
-        raise ValueError("it compares nothing; write it with =, !=, <, <=, > or >=")
-    return FormulaRelation(text, formula, condition)
+        condition = _membership(found["condition"])
+        if condition is None:
+            raise ValueError("the condition must say which categories a column has, such as job = 'none'")
+        return Implication(text, condition, _membership(found["conclusion"]) or _from_text(found["conclusion"]))
+    sides = COMPARISON.split(text)
+    if len(sides) != 3:
+        own = _membership(text)
+        if own is None:
+            raise ValueError("it needs one of =, <= and >=")
+        return own
+    left, right = (_side(side) for side in (sides[0], sides[2]))
+    return Comparison(text, *((right, left) if sides[1] == ">=" else (left, right)), sides[1] == "=")
 
 
-def _amount(text: str) -> float:
-    first, _, second = text.partition("/")
-    return float(first) / float(second or 1.0)
+def _membership(text: str) -> Membership | None:
+    found = MEMBERSHIP.fullmatch(text)
+    if not found:
+        return None
+    try:
+        values = ast.literal_eval(found["values"])
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"{found['values']} is neither a text nor a list of texts") from error
+    wanted = tuple(category(value) for value in (values if isinstance(values, list) else [values]))
+    return Membership(text, found["name"].strip("`"), wanted, found["op"] in ("=", "in"))
+
+
+def _side(text: str) -> tuple[Term, ...]:
+    """The terms of a sum of products."""
+    tokens, at = [], 0
+    while text[at:].strip():
+        found = TOKEN.match(text, at)
+        if not found:
+            raise ValueError(f"{text[at:].strip()!r} is not understood; names with other characters go in backticks")
+        tokens.append(found)
+        at = found.end()
+    terms: list[Term] = []
+    while tokens:
+        sign = 1.0
+        if tokens[0]["op"] in ("+", "-") and (terms or tokens[0]["op"] == "-"):
+            sign = -1.0 if tokens.pop(0)["op"] == "-" else 1.0
+        elif terms:
+            raise ValueError(f"{tokens[0].group().strip()!r} does not follow an operator")
+        terms += _product(sign, tokens)
+    if not terms:
+        raise ValueError("a side of it is empty")
+    return tuple(terms)
+
+
+def _product(factor: float, tokens: list[re.Match[str]]) -> list[Term]:
+    """The term at the start of some tokens, which it takes; two of them, if it has a change."""
+    now: dict[str, float] = {}
+    before: dict[str, float] = {}
+    changed, power = None, 1.0
+    while True:
+        if not tokens or tokens[0]["op"]:
+            raise ValueError("a number or a column is missing")
+        token, raised = tokens.pop(0), 1.0
+        if len(tokens) > 1 and tokens[0]["op"] == "^" and tokens[1]["number"]:
+            raised = float(tokens[1]["number"])
+            del tokens[:2]
+        name = (token["own"] or token["name"] or "").strip("`")
+        if token["number"]:
+            factor *= float(token["number"]) ** (power * raised)
+        elif token["of"] == "change":
+            if changed is not None or power * raised != 1.0:
+                raise ValueError("a change cannot be in a denominator, a power or a product with another one")
+            changed = name
+        else:
+            own = before if token["of"] else now
+            own[name] = own.get(name, 0.0) + power * raised
+        if not tokens or tokens[0]["op"] not in ("*", "/"):
+            break
+        power = 1.0 if tokens.pop(0)["op"] == "*" else -1.0
+    if changed is None:
+        return [Term(factor, now, before)]
+    after = {**now, changed: now.get(changed, 0.0) + 1.0}
+    return [Term(factor, after, before), Term(-factor, now, {**before, changed: before.get(changed, 0.0) + 1.0})]

@@ -20,12 +20,12 @@ from sepc.model.membership import squared_radii
 from sepc.model.rules import weigh_and_locate
 from sepc.model.sep_model import SEPModel
 from sepc.recourses._limits import Limits
-from sepc.recourses._relation_columns import GivenRelation
+from sepc.recourses._relations import GivenRelation
 from sepc.recourses.accepting import bound_acceptance
 from sepc.recourses.bounds import Reach, bound_cost
 from sepc.recourses.finding import Judgements, Target, find
 from sepc.recourses.given_limits import GivenLimit, GivenLimits
-from sepc.recourses.many_rows import USUAL, KnownChanges, UsualOnly
+from sepc.recourses.many_rows import USUAL, KnownChanges
 from sepc.recourses.recourse import Answer, Tables, changes_of
 
 
@@ -143,9 +143,10 @@ class AnswerSearch:
     def answers(self, n: int) -> list[Answer]:
         """At most `n` different answers: usual ones first if changes are known, then the cheapest first."""
         found: list[Answer] = []
-        if self.known is not None:
-            usual_only = UsualOnly(self.limits, self.known)
-            self._explore(found, replace(self.limits, relations=usual_only), n)
+        known = self.known
+        if known is not None:
+            usual_only = replace(self.limits, only=lambda rows: known.usual(self.limits, rows) >= USUAL)
+            self._explore(found, usual_only, n)
         self._explore(found, self.limits, len(found) + n)
         return self._different(found)[:n]
 
@@ -191,7 +192,6 @@ class AnswerSearch:
         if len(found) == 0:
             return None
         cost = float(self.limits.costs(found)[0])
-        relations = self.limits.relations
         return Answer(
             self.tables,
             found,
@@ -199,7 +199,6 @@ class AnswerSearch:
             changes_of(self.limits, self.owner, self.tables, found[0]),
             cost,
             max(cost - self.bound, 0.0),
-            None if relations is None else relations.duration(found[0]),
             None if self.known is None else float(self.known.usual(self.limits, found)[0]),
         )
 

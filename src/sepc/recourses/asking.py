@@ -14,8 +14,7 @@ from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.kernels.numeric import single_threaded
 from sepc.model.edits import DROP_FEATURE
-from sepc.recourses._relation_columns import GivenRelation
-from sepc.recourses._relations import given_relations
+from sepc.recourses._relations import GivenRelation, given_relations
 from sepc.recourses._searching import AnswerSearch
 from sepc.recourses.given_limits import GivenLimits, given_limits
 from sepc.recourses.given_row import Row
@@ -72,12 +71,12 @@ def recourse(
         Require at least this trust in the label instead of acceptance by the model; 0 for the label alone.
     n_answers : int, optional
         How many different answers to look for: 3 by default, and 1 for each row of a table.
-    relations : sequence of str, DataFrame or (column, function)
-        What has to hold between columns. A text is a formula, such as ``"total = a + b"``, ``"debt / income <= 0.4"``,
-        ``"change(age) >= change(education)"`` or ``"if job = 'none' then salary = 0"``; ``"one of a, b, c"`` for
-        columns of zeros and a single one; ``"tenure rises by 1 a month"``, ``"savings rises by at most 200 a month"``
-        and ``"within 2 years"`` for time. A DataFrame has the combinations that its columns can have. A function
-        computes a column from a table.
+    relations : sequence of str, DataFrame, function or (column, function)
+        What has to hold between columns. A text compares sums, as in ``"total = a + b"`` and
+        ``"change(age) >= change(education)"``, or products, as in ``"bmi = weight / height^2"``, with ``=``, ``<=`` or
+        ``>=``; ``"if job = 'none' then salary = 0"`` asks for it in some categories only. A DataFrame has the
+        combinations that its columns can have. A function says of the rows of a table which can be; with the name of a
+        column, it computes the column.
     changes : pair of tables, optional
         Rows before and after changes that happened. Answers that are as usual as one in ten of them come first.
     n_jobs : int, optional

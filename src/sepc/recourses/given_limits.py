@@ -12,8 +12,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.columns.categories import category
 from sepc.model.training_summary import FeatureKind
 from sepc.recourses._limits import Choice, Limits
-from sepc.recourses._relation_columns import GivenRelation
-from sepc.recourses._relations import bind
+from sepc.recourses._relations import GivenRelation, bind
 from sepc.recourses.given_row import Row
 from sepc.wording import MOST_NAMES, check_number, listed, name_of, quantity, shown
 

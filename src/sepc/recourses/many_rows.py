@@ -17,8 +17,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownAsCard
 from sepc.columns.table import is_table
 from sepc.decisions.decisions import Decisions, frame_of
-from sepc.kernels.project import LinearRelations
-from sepc.recourses._limits import Duration, Limits, RowRelations
+from sepc.recourses._limits import Limits
 from sepc.recourses.recourse import Recourse
 from sepc.wording import counted, deviations, listed, name_of, percent, shown
 
@@ -50,7 +49,6 @@ class RowOutcome(NamedTuple):
     cost: float = np.nan
     trust: float = np.nan
     changes: tuple[tuple[str, Any, Any, str], ...] = ()
-    takes: Duration | None = None
     usual: float = np.nan
     n_answers: int = 0
 
@@ -66,7 +64,6 @@ class RowOutcome(NamedTuple):
             first.cost,
             float(first.decision.trust),
             tuple((change.feature, change.before, change.after, change.words) for change in first.changes),
-            first.takes,
             np.nan if first.usual is None else first.usual,
             len(found.answers),
         )
@@ -104,7 +101,6 @@ class RecourseTable(ShownAsCard):
             "cost": np.array([own.cost for own in self.outcomes]),
             "trust": np.array([own.trust for own in self.outcomes]),
             "usual": np.array([own.usual for own in self.outcomes]),
-            "takes": _objects("" if own.takes is None else str(own.takes) for own in self.outcomes),
             "n_answers": np.array([own.n_answers for own in self.outcomes], dtype=np.int64),
             "changes": _objects("; ".join(change[3] for change in own.changes) for own in self.outcomes),
         }
@@ -311,43 +307,3 @@ class KnownChanges:
             two = np.where(self.after[:, code] == self.before[:, code], -1.0, self.after[:, code])
             squared = squared + (one[:, np.newaxis] != two)
         return np.asarray(np.sqrt(np.maximum(np.partition(squared, nearest, axis=1)[:, nearest], 0.0)))
-
-
-@dataclass(frozen=True, eq=False)
-class UsualOnly:
-    """Relations that hold only where the change is usual."""
-
-    limits: Limits
-    known: KnownChanges
-
-    @property
-    def _inner(self) -> RowRelations | None:
-        return self.limits.relations
-
-    @property
-    def linear(self) -> LinearRelations | None:
-        """The linear relations, in standardised features."""
-        return None if self._inner is None else self._inner.linear
-
-    @property
-    def loose(self) -> tuple[str, ...]:
-        """The relations that are not fully linear."""
-        return () if self._inner is None else self._inner.loose
-
-    def allow(self, rows: FloatArray) -> BoolArray:
-        """Whether all relations hold in each row, and its change is usual."""
-        holds = self.known.usual(self.limits, rows) >= USUAL
-        return holds if self._inner is None else holds & self._inner.allow(rows)
-
-    def repair(self, rows: FloatArray) -> FloatArray:
-        """Change rows, in place, so that relations hold in more of them."""
-        return rows if self._inner is None else self._inner.repair(rows)
-
-    def duration(self, row: FloatArray) -> Duration | None:
-        """How long it takes to get to a row."""
-        return None if self._inner is None else self._inner.duration(row)
-
-    @property
-    def under(self) -> Callable[[Limits], Any]:
-        """Gives the same under other limits."""
-        return lambda limits: UsualOnly(self.limits, self.known)

@@ -17,7 +17,7 @@ from sepc.decisions.decisions import Decision, frame_of
 from sepc.decisions.kinds import Sentence, Shorter, join_sentences
 from sepc.model.names import feature_name, value_in_words
 from sepc.model.training_summary import ANYWHERE
-from sepc.recourses._limits import Choice, Duration, Limits
+from sepc.recourses._limits import Choice, Limits
 from sepc.recourses.bounds import Leaf
 from sepc.wording import cases_of, counted, decimal, deviations, listed, name_of, percent, plain, shown, visible
 
@@ -160,8 +160,6 @@ class Answer(ShownInLists):
         The root of the sum of the squared costs of the changes.
     added : float
         The cost above the bound: what acceptance takes, beyond reaching an ellipsoid of the label.
-    takes : Duration or None
-        How long the changes take, if relations say how fast columns change; ``str`` puts it in words.
     usual : float or None
         If changes of other rows are known: the share of them that are at least as unusual as this one.
     """
@@ -172,7 +170,6 @@ class Answer(ShownInLists):
     changes: tuple[FeatureChange, ...]
     cost: float
     added: float
-    takes: Duration | None = None
     usual: float | None = None
 
     @cached_property
@@ -184,15 +181,12 @@ class Answer(ShownInLists):
         """What changes, in a sentence."""
         if not self.changes:
             return "Nothing has to change."
-        changes = f"Change {listed(change.words for change in self.changes)}."
-        return changes if self.takes is None else f"{changes} This takes {self.takes}."
+        return f"Change {listed(change.words for change in self.changes)}."
 
     @property
     def summary(self) -> str:
-        """Cost, trust, how long it takes and how usual it is."""
+        """Cost, trust and how usual it is."""
         parts = [f"cost {self.cost:.3g}", f"trust {decimal(self.decision.trust)}"]
-        if self.takes is not None:
-            parts.append(f"takes {self.takes}")
         if self.usual is not None:
             parts.append(f"as usual as {percent(self.usual, 0)} of known changes")
         return ", ".join(parts)
@@ -209,7 +203,6 @@ class Answer(ShownInLists):
     def _card(self) -> Card:
         rows = tuple((change.feature, change.words, decimal(change.cost)) for change in self.changes)
         facts = [("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost))]
-        facts += [] if self.takes is None else [("takes", str(self.takes))]
         facts += [] if self.usual is None else [("as usual as", f"{percent(self.usual, 0)} of known changes")]
         return Card(
             f"Answer with {counted(len(self.changes), 'change')}", tuple(facts), ("feature", "change", "cost"), rows
@@ -282,8 +275,7 @@ def _answer(recourse: Recourse) -> list[Sentence]:
     start = f"To be accepted as {shown(recourse.to)} with trust {decimal(answer.decision.trust)}"
     words = [change.words for change in answer.changes]
     first, *shorter = [f"{start}, change {listed(words, most)}." for most in MOST_CHANGES]
-    takes = [] if answer.takes is None else [Sentence(f"This takes {answer.takes}.")]
-    return [Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))), *takes, _cost(recourse)]
+    return [Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))), _cost(recourse)]
 
 
 def _cost(recourse: Recourse) -> Sentence:
