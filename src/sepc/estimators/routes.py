@@ -72,7 +72,7 @@ class Strata(ShownAsCard):
         known = {combination: s for s, combination in enumerate(self.values) if self.fitted[s]}
         return np.array([known.get(tuple(row), DEFAULT) for row in values], dtype=np.int64)
 
-    def described(self, values: NDArray[Any]) -> str:
+    def _described(self, values: NDArray[Any]) -> str:
         """Categories as text, such as "workclass = Private, sex missing"."""
         pairs = zip(self.by, values, strict=True)
         return ", ".join(f"{name} missing" if value is None else f"{name} = {value}" for name, value in pairs)
@@ -378,7 +378,7 @@ class RoutedDecisions(Decisions):
         """Whose decision it is, before its reasons; empty for the default of regions."""
         if self.strata is None or self.values is None:
             return "" if route == DEFAULT else "By the repaired model: "
-        described = self.strata.described(self.values[i])
+        described = self.strata._described(self.values[i])
         if route != DEFAULT:
             return f"among {described}: "
         return f"among all rows, as {described} has no model of its own: " if described else "among all rows: "
