@@ -140,6 +140,25 @@ def test_a_function_never_proves_that_nothing_can_be_reached():
     assert not asked(refused(1)[0], ["debt = -7"]).is_reachable
 
 
+@pytest.mark.parametrize(
+    "text", ["x / y <= 2", "-2 <= x / y", "2 <= x / y", "x / y = 2", "-2 <= y / x", "1 / x <= 2 / y"]
+)
+def test_what_a_ratio_means_for_the_bound_holds_wherever_the_ratio_does(text):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=400), "y": rng.choice([-1.0, 1.0], 400) * rng.exponential(size=400)})
+    label = np.where(rows["x"] > 0.0, "a", "b")
+    for table in (rows, rows.assign(y=rows["y"].abs()), rows.abs()):
+        model = sepc.SEPClassifier(min_trust=0.5).fit(table, label)
+        row = table.iloc[[0]]
+        to = "b" if model.predict(row)[0] == "a" else "a"
+        for answer in sepc.recourse(model, row, to=to, n_answers=1).answers:
+            x, y = answer.row.iloc[0]
+            for same in [f"x / y <= {x / y + 1e-6}", f"{y / x - 1e-6} <= y / x"] if x and y else []:
+                assert sepc.recourse(model, row, to=to, relations=[same], n_answers=1).bound <= answer.cost + 1e-6
+        found = sepc.recourse(model, row, to=to, relations=[text], n_answers=1)
+        assert all(answer.cost >= found.bound - 1e-6 for answer in found.answers)
+
+
 def test_products_raise_the_bound_and_no_row_is_cheaper():
     """The bound knows a product by the chords and tangents of logarithms."""
     row = refused(5)[4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -131,7 +131,10 @@ class Comparison(GivenRelation):
                 for name, power in term.now.items():
                     slopes[name] = slopes.get(name, 0.0) + sign * power
             slopes = {name: power for name, power in slopes.items() if power != 0.0}
-            linear, is_exact = _of_product(slopes, left[0].factor, right[0].factor, self.is_equal, columns)
+            # A numerator of one side only may have any sign when the denominators are multiplied out.
+            either = [*left[0].now.items(), *right[0].now.items()]
+            positive = {name for i, (name, power) in enumerate(either) if power != 1.0 or name in dict(either[:i])}
+            linear, is_exact = _of_product(slopes, left[0].factor, right[0].factor, self.is_equal, columns, positive)
         else:
             raise ValueError("it is neither a sum of columns nor a product of columns on either side")
         self._holds(columns.values(columns.limits.row[np.newaxis]))  # Mistakes such as a category in a sum show here.
@@ -177,7 +180,12 @@ class Comparison(GivenRelation):
 
 
 def _of_product(
-    powers: Mapping[str, float], left: float, right: float, is_equal: bool, columns: RelationColumns
+    powers: Mapping[str, float],
+    left: float,
+    right: float,
+    is_equal: bool,
+    columns: RelationColumns,
+    positive: Collection[str],
 ) -> tuple[list[Linear], bool]:
     """What ``left * product of powers <= right`` means for sums: all of it for a ratio of two columns, else less.
 
@@ -185,7 +193,7 @@ def _of_product(
     """
     if len(powers) == 2 and sorted(powers.values()) == [-1.0, 1.0]:
         above, below = sorted(powers, key=lambda name: -powers[name])
-        if columns.ends(below)[0] >= 0.0:
+        if all(columns.ends(name)[0] >= 0.0 for name in powers if name in positive):
             return [Linear({above: left, below: -right}, 0.0, is_equal)], True
     if left <= 0.0 or right <= 0.0 or any(columns.ends(name)[0] <= 0.0 for name in powers):
         return [], False
