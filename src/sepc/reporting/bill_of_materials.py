@@ -54,7 +54,7 @@ def bill_of_materials(
 
     Examples
     --------
-    >>> import sepc
+    >>> import sepc.lifecycle
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> bill = sepc.lifecycle.bill_of_materials(sepc.SEPClassifier().fit(X, y), name="flowers")
