@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep._constraints import check_constraints
 from sepc.estimators.sep.crossing import Crossing, FoldModel, Recoder, cross, cross_unseen, ellipsoid_arrays
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
-from sepc.estimators.sep.training_set import Standardization, TrainingSet
+from sepc.estimators.sep.training_set import Standardization, TrainingSet, check_class_weight
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
@@ -24,7 +26,7 @@ from sepc.model.counts import SignatureTable, StackedSignatures
 from sepc.model.imputation import ImputationMixture, NormalScores
 from sepc.model.membership import squared_radii
 from sepc.model.provenance import Provenance
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.training_summary import FeatureDisplay, SeenRows, given_columns, summarise_rows
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
 from sepc.points.in_memory import ArrayPoints
@@ -33,6 +35,7 @@ from sepc.points.protocol import PointSet, Reduction
 from sepc.points.reductions import JointReduction, SignatureCounts, reduce_each, reduce_each_with
 from sepc.points.row_digest import RowDigest, add_sums, as_text, row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
+from sepc.wording import check_number
 
 # A component of the mixture has at least this many rows per feature. Its covariance is shrunk towards that of its
 # class, and that of a class towards that of all classes, each with the weight of this many rows per feature.
@@ -167,6 +170,9 @@ FEW_ROWS, MANY_ROWS = 2_000, 10_000
 PARTITIONED_ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
 
+# After this many rounds, the remaining rows are enclosed as they are.
+MOST_ROUNDS = 1_000
+
 # Beside standalone features, at most one round for this many rows, but at least a few rounds. The features left may
 # separate little, and rounds then go on over fewer and fewer rows: without a limit, haberman takes 2.3 times as long.
 ROWS_A_ROUND, FEWEST_ROUNDS = 25, 4
@@ -188,29 +194,67 @@ def most_ellipsoids(n_rows: int) -> int:
     return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FitSettings:
-    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`, and the most rows to gather."""
+    """The parameters of an `SEPClassifier`, checked, with the columns that `max_features` kept."""
 
-    who: str
     n_impure: int | float
     trust: str
-    standardize: bool
-    max_rounds: int
+    min_trust: float
     max_ellipsoids: int | None
     fit_rows: int | str | None
-    categorical: Collection[Any]
-    force_features: Collection[Any]
+    categorical_features: Any
+    force_features: Collection[Any] | None
     monotone: Any
     monotone_for: Any
-    features_alone: Any
-    kept: Collection[str] | None
-    published: bool
+    features_alone: Collection[Any] | None
+    max_features: int | None
+    class_weight: Any
+    keep_rows: bool
     out_of_fold: bool
     n_jobs: int | None
     random_state: Any
+    who: str
     local_rows: int
-    keep_rows: bool = True
+    kept: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
+        if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
+            raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
+        if self.trust not in TRUSTS:
+            raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
+        check_number("min_trust", self.min_trust, least=0, most=1)
+        if self.max_ellipsoids is not None:
+            check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
+        if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
+            check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
+        for name in ("keep_rows", "out_of_fold"):
+            if isinstance(given := getattr(self, name), str):
+                raise ValueError(f"{name} is the text {given!r}; it must be True or False.")
+        for name, instead in (("categorical_features", "from_dtype"), ("force_features", None)):
+            given = getattr(self, name)
+            if given not in (instead, None) if isinstance(given, str) else not isinstance(given, Iterable | None):
+                raise ValueError(f"{name} is {given!r}; it must be a list of columns, or {instead!r}.")
+        check_class_weight(self.class_weight)
+        check_constraints(self.monotone, self.features_alone, self.trust)
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, least=1, whole=True, instead="or None for all columns")
+            if self.trust != "weights":
+                raise ValueError("max_features needs trust='weights': columns are compared by their terms in log-odds.")
+        if self.out_of_fold and self.trust != "weights":
+            raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
+
+    @property
+    def is_published(self) -> bool:
+        """Whether to follow the paper to the letter."""
+        return self.trust == "published"
+
+    @property
+    def categories(self) -> Collection[Any]:
+        """The columns that are said to hold categories."""
+        named = self.categorical_features
+        return () if named is None or isinstance(named, str) else named
 
     def seed(self) -> int:
         """A seed, the same each time unless `random_state` is None or a RandomState."""
@@ -219,7 +263,7 @@ class FitSettings:
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
         """How many rows to partition."""
         most = most_partitioned(n_features) if isinstance(self.fit_rows, str) else self.fit_rows
-        return n_rows if most is None else min(most, n_rows)
+        return n_rows if most is None else min(int(most), n_rows)
 
 
 class Fit(NamedTuple):
@@ -236,17 +280,17 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
     """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights."""
     by_deviation = Standardization.of(training.extent)
     standard = (
-        by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
+        Standardization.none(training.extent, training.columns.feature_names) if settings.is_published else by_deviation
     )
-    unit, max_rounds = by_deviation.scale / standard.scale, settings.max_rounds
+    unit, max_rounds = by_deviation.scale / standard.scale, MOST_ROUNDS
     n_rows = sum(points.n_points for points in training.classes)
     if training.placed is not None:
         standard, unit = replace(standard, placed=training.placed), unit[training.placed]
-        max_rounds = min(max_rounds, max(n_rows // ROWS_A_ROUND, FEWEST_ROUNDS))
+        max_rounds = min(MOST_ROUNDS, max(n_rows // ROWS_A_ROUND, FEWEST_ROUNDS))
     n_partitioned = settings.n_partitioned(n_rows, standard.n_placed)
     partitioning = Settings(
-        n_impure=settings.n_impure,
-        published=settings.published,
+        n_impure=int(settings.n_impure) if isinstance(settings.n_impure, Integral) else float(settings.n_impure),
+        published=settings.is_published,
         max_rounds=max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
         unit=unit,
@@ -352,7 +396,6 @@ class _Common:
             table=SignatureTable.of_classes(tables),
             slack=BOUNDARY_SLACK,
             trust=self.settings.trust,
-            published=self.settings.published,
             alone=None if self.training.alone is None else self.training.alone.among(self.training.labels, labels),
         )
         return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
