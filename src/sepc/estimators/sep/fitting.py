@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from sepc.estimators.sep.crossing import Crossing, FoldModel, Recoder, cross, cr
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
 from sepc.estimators.sep.training_set import Standardization, TrainingSet, check_class_weight
-from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.numeric import single_threaded
@@ -27,7 +25,7 @@ from sepc.model.imputation import ImputationMixture, NormalScores
 from sepc.model.membership import squared_radii
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import TRUSTS, SEPModel
-from sepc.model.training_summary import FeatureDisplay, SeenRows, given_columns, summarise_rows
+from sepc.model.training_summary import SeenRows, given_columns, summarise_rows
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.proportional_sample import ClassSample, sample_classes
@@ -49,16 +47,11 @@ MOST_FEATURES = 256
 
 
 def summarise_training(
-    model: SEPModel,
-    samples: Sequence[ClassSample],
-    weight_scale: float,
-    displays: Sequence[FeatureDisplay],
-    *,
-    keep_hashes: bool = True,
+    model: SEPModel, samples: Sequence[ClassSample], training: TrainingSet, settings: FitSettings
 ) -> SEPModel:
     """Add to a model a summary of its rows, hashes of some of them and, with weights, the imputation mixture."""
-    drawn = np.concatenate([sample.rows for sample in samples])
-    seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
+    drawn, displays = np.concatenate([sample.rows for sample in samples]), training.columns.displays
+    seen = SeenRows.of(drawn, displays) if settings.keep_rows else SeenRows.none()
     samples = _thin_out(samples)
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
@@ -67,7 +60,7 @@ def summarise_training(
     usual = summarise_rows(rows, classes, shares[classes], squared <= 1.0 + model.slack, displays)
     kinds = None
     if model.weights is not None and len(model.shift) <= MOST_FEATURES:
-        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, weight_scale)
+        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, training.weight_scale)
     return replace(model, usual=usual, seen_rows=seen, row_kinds=kinds)
 
 
@@ -276,14 +269,14 @@ class Fit(NamedTuple):
     provenance: Provenance
 
 
+@single_threaded
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
     """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights."""
-    by_deviation = Standardization.of(training.extent)
-    standard = (
-        Standardization.none(training.extent, training.columns.feature_names) if settings.is_published else by_deviation
-    )
-    unit, max_rounds = by_deviation.scale / standard.scale, MOST_ROUNDS
     n_rows = sum(points.n_points for points in training.classes)
+    standard = by_deviation = Standardization.of(training.extent)
+    if settings.is_published:
+        standard = Standardization.none(training.extent, training.columns.feature_names)
+    unit, max_rounds = by_deviation.scale / standard.scale, MOST_ROUNDS
     if training.placed is not None:
         standard, unit = replace(standard, placed=training.placed), unit[training.placed]
         max_rounds = min(MOST_ROUNDS, max(n_rows // ROWS_A_ROUND, FEWEST_ROUNDS))
@@ -295,58 +288,48 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
         unit=unit,
         local_rows=settings.local_rows,
-    )
-    common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
-    return _partition_and_weigh(common, n_rows, n_partitioned, on_round)
-
-
-@single_threaded
-def _partition_and_weigh(
-    common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
-) -> Fit:
-    """Partition, count and fit the weights."""
-    training, seed = common.training, common.settings.seed()
-    is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
+    ).for_share(n_partitioned / n_rows)
+    fitting, seed = _Fitting(training, settings, standard, partitioning), settings.seed()
+    is_sampled, is_weighed = n_partitioned < n_rows, settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(training.classes, n_drawn, seed)
     chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
     partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
-    pieces = common.partition(partitioned, on_round)
-    if not pieces.ellipsoids and not common.settings.keep_rows:
+    pieces = fitting.partition(partitioned, on_round)
+    if not pieces.ellipsoids and not settings.keep_rows:
         raise ValueError(TOO_FEW)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-    model, digest = common.model_and_digest(pieces)
+    model, digest = fitting.model_and_digest(pieces)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
-        recoder = common.recoder(few)
+        rows = np.concatenate([sample.rows for sample in few])
+        which = np.repeat(np.arange(len(few)), [len(sample.rows) for sample in few])
+        recoder = Recoder(rows, which, training.columns.of_categories, training.weight_scale)
         crossing = None if chosen is None else cross_unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
-            crossing = cross(recoder, common.standard.apply, common.partition)
-        weighing = common.weighing(model, few)
+            crossing = cross(recoder, standard.apply, fitting.partition)
+        weighing = Weighing.of(model, few, recoder.category_columns, recoder.unit)
         penalties = weighing.penalties(crossing)
         model = replace(model, weights=weighing.weights(pieces, penalties))
-        if common.settings.out_of_fold and training.table is not None and not training.table.has_gaps:
-            halves, shares = crossing.with_two_folds(recoder, common.standard.apply), [sample.weight for sample in few]
+        if settings.out_of_fold and training.table is not None and not training.table.has_gaps:
+            halves, shares = crossing.with_two_folds(recoder, standard.apply), [sample.weight for sample in few]
             each = range(len(halves.pieces))
-            fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
-    n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
-    rows_used = RowsUsed(n_rows, sum(points.n_points for points in partitioned), n_weighed)
-    provenance = Provenance.now(digest if common.settings.keep_rows else "", n_rows)
-    return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models, provenance)
+            fold_models = tuple(fitting.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
+    rows_used = RowsUsed(
+        n_rows, sum(points.n_points for points in partitioned), sum(len(one.rows) for one in few) if is_weighed else 0
+    )
+    provenance = Provenance.now(digest if settings.keep_rows else "", n_rows)
+    return Fit(summarise_training(model, few, training, settings), pieces, rows_used, fold_models, provenance)
 
 
 @dataclass(frozen=True, eq=False)
-class _Common:
+class _Fitting:
     """What the models of one fit have in common."""
 
     training: TrainingSet
     settings: FitSettings
     standard: Standardization
     partitioning: Settings
-
-    @cached_property
-    def category_columns(self) -> tuple[CategoryColumn, ...]:
-        return self.training.columns.of_categories
 
     def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
@@ -400,18 +383,6 @@ class _Common:
         )
         return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
 
-    def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
-        return Weighing.of(model, samples, self.category_columns, self.training.weight_scale)
-
-    def summarise_training(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
-        displays, keep = self.training.columns.displays, self.settings.keep_rows
-        return summarise_training(model, samples, self.training.weight_scale, displays, keep_hashes=keep)
-
-    def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
-        rows = np.concatenate([sample.rows for sample in samples])
-        which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
-        return Recoder(rows, which, self.category_columns, self.training.weight_scale)
-
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
     ) -> FoldModel:
@@ -422,9 +393,11 @@ class _Common:
         points = [ArrayPoints(sample.rows) for sample in samples]
         tables = reduce_each(points, self.signatures(pieces))
         model = self.model(pieces, points, self.training.labels[known], tables)
-        model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
-        model = self.summarise_training(model, samples)
-        return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)
+        weighing = Weighing.of(model, samples, recoder.category_columns, recoder.unit)
+        model = replace(model, weights=weighing.weights(pieces, penalties))
+        model = summarise_training(model, samples, self.training, self.settings)
+        unseen = row_hashes(recoder.rows[is_in], seed=0)
+        return FoldModel(model, known, unseen, seen.encodings, recoder.category_columns)
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:
