@@ -78,7 +78,7 @@ def classifier_name(model: Any) -> str:
 def why_broken(model: Any) -> str:
     """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none."""
     search = _search_around(model)
-    if search is None or not hasattr(unwrap(model).classifier, "controls_"):
+    if search is None or not hasattr(unwrap(model).classifier, "promise_"):
         return ""
     kind, tried = type(search).__name__, len(search.cv_results_["params"])
     if tried < 2:
@@ -153,8 +153,8 @@ def fitted_names(model: Any) -> list[str] | None:
 def group_columns(model: Any) -> tuple[Any, ...]:
     """The columns that define groups with their own promises, as names or positions; they need not be features."""
     unwrapped = unwrap(model)
-    groups = None if unwrapped.before else getattr(unwrapped.classifier, "groups_", None)
-    return () if groups is None else groups.by
+    promise = None if unwrapped.before else getattr(unwrapped.classifier, "promise_", None)
+    return () if promise is None or promise.groups is None else promise.groups.by
 
 
 def needed_columns(model: Any) -> set[str] | None:

@@ -72,7 +72,7 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
         yield n_deep, f"edit {i}", edit
-    if node.get("lost_promise") == LOST_PROMISE:
+    if node.get("promise") == LOST_PROMISE:
         yield n_deep, "promise", LOST_PROMISE
     if lost := _part(parameters, "lost"):
         yield n_deep, "parameters not saved", _some(map(name_now, lost), MOST_PARAMETERS)
@@ -88,7 +88,7 @@ def without_lost_promises(node: Any) -> Any:
         return node
     held = _part(node, "estimator")
     inside = {"estimator": {**held, "ours": without_lost_promises(held["ours"])}} if "ours" in held else {}
-    lost = {"lost_promise": LOST_PROMISE} if isinstance(node.get("lost_promise"), dict) else {}
+    lost = {"promise": LOST_PROMISE} if node.get("is_lost") is True else {}
     return node | inside | lost
 
 

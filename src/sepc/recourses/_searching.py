@@ -66,7 +66,7 @@ class Deciding:
             return SEPDecisions.of(classifier.model_, rows, classifier.min_trust)
         if isinstance(classifier, SelectiveClassifier):
             inner = unwrap(classifier.estimator_).classifier
-            if isinstance(inner, SEPClassifier) and classifier.groups_ is None:
+            if isinstance(inner, SEPClassifier) and classifier.promise_.groups is None:
                 return classifier.covered(SEPDecisions.of(inner.model_, rows, inner.min_trust))
         return decide_rows(self.model, self.tables.of(rows))
 

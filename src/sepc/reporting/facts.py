@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from sepc.estimators.editable import edits_in
-from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.promise import has_lost_promise
+from sepc.estimators.selective.estimator import SelectiveClassifier, has_lost_promise
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
 from sepc.wording import name_of, version_of
@@ -65,8 +64,8 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
     inner = getattr(estimator, "estimator_", None)
     if inner is not None:
         facts["around"] = classifier_name(inner)
-    if hasattr(estimator, "n_calibration_") and not has_lost_promise(estimator):
-        facts["calibration rows"] = f"{estimator.n_calibration_:,}"
+    if hasattr(estimator, "promise_") and not has_lost_promise(estimator):
+        facts["calibration rows"] = f"{estimator.promise_.n_rows:,}"
     if hasattr(estimator, "strata_"):
         facts["strata"] = f"{len(estimator.strata_):,}, {len(estimator.estimators_):,} with a model of their own"
     return facts

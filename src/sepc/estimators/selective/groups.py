@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
 from sepc.estimators.base import categories_of, column_names, column_positions
 from sepc.estimators.selective.thresholds import Control, choose_threshold, choose_together
-from sepc.records import flag, number, record, whole
-from sepc.statistics.rates import fewer_p_value, rows_needed
-from sepc.wording import counted, listed, name_of, percent, plain, points, shown
+from sepc.records import flag, lists, number, pairs, parts_by_key, record, whole
+from sepc.statistics.rates import fewer_p_value, lower_bound, rows_needed
+from sepc.wording import AS_SET, counted, floored_percent, listed, name_of, percent, plain, points, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,6 +267,78 @@ def _share(value: float | None) -> str:
     return "-" if value is None else percent(value)
 
 
+REGIONS_HEAD = ("region", "rows", "wrong", "right at least")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificates(ShownAsCard):
+    """Lower bounds on the accuracy in each region, which hold together with probability `confidence`.
+
+    `str` gives a sentence for each region.
+
+    Attributes
+    ----------
+    region : array of int
+        The regions that have held-out rows, as `apply` numbers them; -1 stands for all unseen combinations together.
+    n_rows, n_errors : array of int
+        Held-out rows there, and how many of them were wrong.
+    accuracy_at_least : array of float
+        The lower bounds.
+    confidence : float
+        Probability that no bound is too high.
+    """
+
+    region: IntArray
+    n_rows: IntArray
+    n_errors: IntArray
+    accuracy_at_least: FloatArray
+    confidence: float
+
+    @classmethod
+    def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
+        """Bounds from held-out rows, given the region of each and whether its label was wrong."""
+        region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
+        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
+        each = 1.0 - (1.0 - confidence) / len(region)
+        return cls(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), confidence)
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    def summary(self) -> str:
+        """The certificates as sentences, the region with the most rows first."""
+        lines = [
+            f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
+            f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
+            for i in np.argsort(-self.n_rows, kind="stable")
+        ]
+        together = (
+            f"The {percent(self.confidence, AS_SET)} confidence holds for all of this jointly. " if lines[1:] else ""
+        )
+        return "\n".join([*lines, f"{together}It holds for new rows drawn like these held-out rows."])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The certificates as a pandas DataFrame, a row for each region."""
+        names = ("region", "n_rows", "n_errors", "accuracy_at_least")
+        return frame_of({name: getattr(self, name) for name in names})
+
+    def _card(self) -> Card:
+        bounds = [floored_percent(bound) for bound in self.accuracy_at_least]
+        rows = tuple(
+            (f"{self.region[i]}", f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", bounds[i])
+            for i in np.argsort(-self.n_rows, kind="stable").tolist()
+        )
+        facts = (
+            ("confidence", f"{percent(self.confidence, AS_SET)}, for all of them together"),
+            ("held-out rows", f"{self.n_rows.sum():,}, {self.n_errors.sum():,} of them wrong"),
+        )
+        title = f"Certificates of {counted(len(self), 'region')}"
+        return Card(title, facts, REGIONS_HEAD, rows, "As a DataFrame: to_frame()")
+
+
 # The significance level is split between two questions. Most of it goes to the error rate. One threshold for all groups
 # needs no further correction, since it must pass in each of them (`choose_together`). Separate thresholds divide the
 # level among the groups that are large enough, which depends on their sizes and not on labels.
@@ -297,15 +369,38 @@ class NoHarm:
         return None if is_possible else "counts more errors than rows"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Groups:
-    """The groups that promises were requested for."""
+    """The groups that promises were requested for.
 
-    by: tuple[Any, ...]
-    small: Mapping[Key, int]
-    no_harm: Mapping[Key, NoHarm]
-    parents: Mapping[Key, Key]
-    one_threshold: bool
+    Attributes
+    ----------
+    by : tuple of str or int
+        The columns that define groups.
+    small : mapping of group to int
+        Groups too small for a promise, and their calibration rows.
+    no_harm : mapping of group to NoHarm
+        For each group with a promise, whether accepted rows are wrong less often than rejected ones.
+    parents : mapping of group to group
+        Groups, and those they were merged into.
+    one_threshold : bool
+        Whether all groups share a threshold.
+    """
+
+    by: tuple[Any, ...] = lists("G")
+    small: Mapping[Key, int] = pairs()
+    no_harm: Mapping[Key, NoHarm] = parts_by_key(NoHarm)
+    parents: Mapping[Key, Key] = pairs()
+    one_threshold: bool = flag()
+
+    def flaw(self) -> str | None:
+        """What is wrong with the groups, if anything."""
+        are_columns = all(isinstance(name, str) or (type(name) is int and abs(name) < 2**31) for name in self.by)
+        if not are_columns or not 1 <= len(self.by) <= MOST_COLUMNS or len(set(map(str, self.by))) < len(self.by):
+            return "names no column, too many of them, or one twice"
+        if not all(type(n) is int and 0 <= n < 2**63 for n in self.small.values()):
+            return "holds an invalid number of rows"
+        return "has groups that are promised and too small" if self.small.keys() & self.no_harm.keys() else None
 
     @property
     def affect_acceptance(self) -> bool:
@@ -372,7 +467,6 @@ def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold:
 
 
 def _no_harm(control: Control, n_errors: int, n_tests: int, level: float) -> NoHarm:
-    n_refused, n_wrong = control.n_rows - control.n_accepted, n_errors - control.n_errors
-    p = fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_refused)
-    p = min(1.0, n_tests * p)
-    return NoHarm(control.n_accepted, control.n_errors, n_refused, n_wrong, p, p <= level)
+    n_refused, n_own = control.n_rows - control.n_accepted, int(control.loss)
+    p = min(1.0, n_tests * fewer_p_value(n_own, control.n_accepted, n_errors - n_own, n_refused))
+    return NoHarm(control.n_accepted, n_own, n_refused, n_errors - n_own, p, p <= level)

@@ -103,10 +103,11 @@ def _no_harm(counts: Sequence[SiteCounts], group: Any, control: Control, n_tests
         for cell in site.cells_of(group=group):
             right, wrong = right + int(cell.right[-1]), wrong + int(cell.wrong[-1])
             hidden += site.smallest - 1
-    n_wrong = max(wrong - control.n_errors, 0)
-    n_right = max(right + hidden - (control.n_accepted - control.n_errors), 0)
-    p = min(1.0, n_tests * fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_wrong + n_right))
-    return NoHarm(control.n_accepted, control.n_errors, n_wrong + n_right, n_wrong, p, p <= level)
+    n_errors = int(control.loss)
+    n_wrong = max(wrong - n_errors, 0)
+    n_right = max(right + hidden - (control.n_accepted - n_errors), 0)
+    p = min(1.0, n_tests * fewer_p_value(n_errors, control.n_accepted, n_wrong, n_wrong + n_right))
+    return NoHarm(control.n_accepted, n_errors, n_wrong + n_right, n_wrong, p, p <= level)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class FalseCounts:
 
 def false_counts(counts: Sequence[SiteCounts], control: Control, confidence: float) -> list[FalseCounts]:
     """For each site, how far its counts alone could move the promise `control`."""
-    thresholds, max_risk = counts[0].thresholds, control.max_risk
+    thresholds, max_risk = counts[0].thresholds, control.limit
     together = counts_together(counts)
     accepted, wrong = together.accepted_and_wrong
     chosen = int((thresholds > control.threshold).sum()) if control.n_accepted else None
