@@ -205,8 +205,6 @@ LONGEST_LABEL = 1_000
 
 LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
 
-# Parameters renamed since 0.1.0; files keep the old name, so that files of all versions can be read.
-IN_FILES = {"force_features": "keep"}
 # Parameters added since 0.1.0, with their defaults; files without them stay the same.
 ADDED = {"keep_rows": True}
 
@@ -262,23 +260,17 @@ def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
     changed = {name: value for name, value in parameters.items() if name not in ADDED or value is not ADDED[name]}
-    named = {IN_FILES.get(name, name): value for name, value in changed.items()}
-    kept = {name: _parameter_to_node(value) for name, value in named.items() if _is_parameter(value)}
-    lost = {name: repr(value)[:200] for name, value in named.items() if name not in kept}
+    kept = {name: _parameter_to_node(value) for name, value in changed.items() if _is_parameter(value)}
+    lost = {name: repr(value)[:200] for name, value in changed.items() if name not in kept}
     return {"kept": kept, "lost": lost}
 
 
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
     """The parameters that were saved; the others get their defaults."""
-    kept = {name_now(name): _parameter_from(value) for name, value in reader.value("kept", dict).items()}
+    kept = {name: _parameter_from(value) for name, value in reader.value("kept", dict).items()}
     if not set(kept) <= known or not all(map(_is_parameter, kept.values())):
         raise reader.wrong("has parameters that the estimator does not have")
     return kept
-
-
-def name_now(name: str) -> str:
-    """The name of a parameter that has this name in files."""
-    return next((now for now, in_files in IN_FILES.items() if in_files == name), name)
 
 
 def _is_parameter(value: Any) -> bool:

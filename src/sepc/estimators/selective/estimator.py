@@ -34,6 +34,7 @@ from sepc.estimators.selective.groups import (
     codes_of,
     compare_groups,
     control_groups,
+    has_columns,
     keys_of,
     largest_first,
     len_of,
@@ -431,8 +432,9 @@ class SelectiveClassifier(Editable, LabelPreservingWrapper[SelectiveDecisions]):
         return decide_as_given(fitted, X, lambda rows: fitted._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
-        known = self.promise_.groups
-        keys = None if known is None else known.keys_if_needed(X, groups)
+        known, keys = self.promise_.groups, None
+        if known is not None and (known.affect_acceptance or groups is not None or has_columns(known.by, X)):
+            keys = known.of(X, groups)
         try:
             decided = decide_inside(self.estimator_, X)
         finally:

@@ -363,6 +363,13 @@ class NoHarm:
     p_value: float = number(0.0, 1.0)
     is_shown: bool = flag()
 
+    @classmethod
+    def tested(cls, control: Control, n_refused: int, n_refused_errors: int, n_tests: int, level: float) -> Self:
+        """Test this with Fisher's exact test, corrected for all thresholds of all groups."""
+        n_errors = int(control.loss)
+        p = min(1.0, n_tests * fewer_p_value(n_errors, control.n_accepted, n_refused_errors, n_refused))
+        return cls(control.n_accepted, n_errors, n_refused, n_refused_errors, p, p <= level)
+
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything: more errors than rows."""
         is_possible = self.n_errors <= self.n_accepted and self.n_refused_errors <= self.n_refused
@@ -411,11 +418,6 @@ class Groups:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
 
-    def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
-        """The group of each row; None if groups do not affect acceptance and are not given."""
-        is_used = self.affect_acceptance or groups is not None or has_columns(self.by, X)
-        return self.of(X, groups) if is_used else None
-
     def name(self, key: Key) -> str:
         """A group in words."""
         return group_description(self.by, key)
@@ -442,11 +444,11 @@ def control_groups(
     else:
         found = [choose_threshold(*group, grid, max_risk, 1.0 - each, n_assumed) for group in rows]
     n_tests = max(large, 1) * len(np.unique(grid))
-    harm = [
-        _no_harm(control, int(group[1].sum()) + n_assumed, n_tests, HARM_SHARE * level)
-        for control, group in zip(found, rows, strict=True)
-    ]
-    return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
+    harm = {}
+    for key, control, (_, errors) in zip(keys, found, rows, strict=True):
+        n_refused, n_wrong = control.n_rows - control.n_accepted, int(errors.sum()) + n_assumed - int(control.loss)
+        harm[key] = NoHarm.tested(control, n_refused, n_wrong, n_tests, HARM_SHARE * level)
+    return dict(zip(keys, found, strict=True)), harm, 1.0 - each
 
 
 def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold: bool) -> tuple[int, float]:
@@ -464,9 +466,3 @@ def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold:
         if sizes[n - 1] >= rows_needed(max_risk, 1.0 - each):
             return n, each
     return 0, level
-
-
-def _no_harm(control: Control, n_errors: int, n_tests: int, level: float) -> NoHarm:
-    n_refused, n_own = control.n_rows - control.n_accepted, int(control.loss)
-    p = min(1.0, n_tests * fewer_p_value(n_own, control.n_accepted, n_errors - n_own, n_refused))
-    return NoHarm(control.n_accepted, n_own, n_refused, n_errors - n_own, p, p <= level)

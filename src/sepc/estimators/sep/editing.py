@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from sepc.columns.categories import Categories, category
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
-from sepc.estimators.editable import Editable
-from sepc.estimators.fitted_record import as_fitted
-from sepc.estimators.sep.fitted import FittedEllipsoids, Regions
 from sepc.model.edits import (
     DROP_ELLIPSOID,
     DROP_FEATURE,
@@ -32,26 +29,6 @@ from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import ANYWHERE, FeatureKind, TrainingSummary
 from sepc.model.weights import Weights
 from sepc.wording import MOST_NAMES, did_you_mean, listed, shown
-
-
-class EditableModel(Editable):
-    """What lets an `SEPClassifier` be edited."""
-
-    model_: SEPModel
-    encoding_: Preparation | None
-    ellipsoids_: FittedEllipsoids
-    regions_: Regions
-
-    def with_edits(self, edits: Sequence[Edit]) -> Self:
-        """A copy of the model with exactly these edits, applied in order to the weights that `fit` found.
-
-        They must be signed, such as the `edits_` of the model that this one replaces.
-        """
-        fitted = as_fitted(self)
-        model = edit_model(fitted.model_, fitted.encoding_, edits)
-        ellipsoids = replace(fitted.ellipsoids_, model=model)
-        # Out-of-fold probabilities are those of models without the edits.
-        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
 
 
 def edit_model(model: SEPModel, preparation: Preparation | None, edits: Sequence[Edit]) -> SEPModel:

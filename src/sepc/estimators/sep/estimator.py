@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from sepc._typing import FloatArray
+from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import Preparation, numbers_of_table, plain_rows
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.fitted_record import at_once
+from sepc.estimators.editable import Editable
+from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep._constraints import best_columns
 from sepc.estimators.sep.crossing import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.editing import EditableModel
+from sepc.estimators.sep.editing import edit_model
 from sepc.estimators.sep.fitted import (
     FittedEllipsoids,
-    FittedViews,
     History,
     Regions,
     RowsUsed,
     fitted_ellipsoids,
     histories,
+    importances_of,
+    sample_rows,
 )
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.given_tables import complete, prepare
@@ -42,11 +44,12 @@ from sepc.estimators.sep.training_set import (
     with_class_weights,
 )
 from sepc.kernels.enclose import LOCAL_ROWS
+from sepc.model.edits import Edit
+from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Round
-
-__all__ = ["CallbackSupport", "Progress", "listen_to_rounds", "with_callbacks"]
+from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 Listener = Callable[[Round], None]
 
@@ -88,34 +91,28 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
         _listeners.reset(before)
 
 
-class Progress:
-    """Reports every round of one fit."""
+@contextmanager
+def _reported(estimator: Any) -> Iterator[Listener]:
+    """Context manager of one fit: gives what reports the end of a round, and the rows left on the two sides."""
+    context: Any = None
+    if hasattr(estimator, "_init_callback_context"):
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=estimator)
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.context: Any = None
-
-    def __enter__(self) -> Self:
-        if hasattr(self.estimator, "_init_callback_context"):
-            self.context = self.estimator._init_callback_context(max_subtasks=None)
-            self.context.call_on_fit_task_begin(estimator=self.estimator)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        if self.context is not None and kind is None:
-            self.context.call_on_fit_task_end(estimator=self.estimator)
-
-    def step(self, left: Round) -> None:
-        """Report the end of a round, and the rows left on the two sides."""
-        if self.context is not None:
-            task = self.context.subcontext(task_name="round")
-            task.call_on_fit_task_begin(estimator=self.estimator)
-            task.call_on_fit_task_end(estimator=self.estimator)
+    def round_ended(left: Round) -> None:
+        if context is not None:
+            task = context.subcontext(task_name="round")
+            task.call_on_fit_task_begin(estimator=estimator)
+            task.call_on_fit_task_end(estimator=estimator)
         for listener in _listeners.get():
             listener(left)
 
+    yield round_ended
+    if context is not None:
+        context.call_on_fit_task_end(estimator=estimator)
 
-class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassifier[SEPDecisions]):
+
+class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -331,8 +328,8 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
             self.feature_names_in_ = np.array(columns.names, dtype=object)
         training.extent.refuse_extremes(columns.feature_names)
         warn_if_flat(training)
-        with Progress(self) as progress:
-            fit = fit_model(training, settings, progress.step)
+        with _reported(self) as round_ended:
+            fit = fit_model(training, settings, round_ended)
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
         self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
@@ -397,6 +394,96 @@ class SEPClassifier(CallbackSupport, EditableModel, FittedViews, DecidingClassif
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value."""
         self._settings()
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, applied in order to the weights that `fit` found.
+
+        They must be signed, such as the `edits_` of the model that this one replaces.
+        """
+        fitted = as_fitted(self)
+        model = edit_model(fitted.model_, fitted.encoding_, edits)
+        ellipsoids = replace(fitted.ellipsoids_, model=model)
+        # Out-of-fold probabilities are those of models without the edits.
+        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
+
+    @property
+    def preparation_(self) -> Preparation:
+        """How the columns of a table become features; those of an array are numbers, named x0, x1 and so on."""
+        fitted = as_fitted(self)
+        return fitted.encoding_ or Preparation.of_numbers(fitted.model_.feature_names)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """How much each column matters: the mean absolute term in log-odds over the training rows.
+
+        0 for columns that are left out. With several classes, the size of a term is the largest difference it makes
+        between two of them. Terms of ellipsoids belong to no single column, and are not counted here.
+        """
+        fitted = as_fitted(self)
+        if fitted.model_.weights is None:
+            raise AttributeError(f"With trust={fitted.trust!r} columns have no terms, and therefore no importances.")
+        sizes = importances_of(fitted.model_, fitted.encoding_)
+        names = getattr(fitted, "feature_names_in_", fitted.model_.feature_names)
+        return np.array([sizes.get(str(name), 0.0) for name in names])
+
+    def proofs(self) -> Proofs:
+        """What is proved of the features of `monotone`, in words, and what follows from it.
+
+        Every statement is checked against the weights that the model has now, also after edits.
+
+        Returns
+        -------
+        Proofs
+            A sequence with an entry for each monotone feature; `print` shows it in words.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sepc import SEPClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X[["mean texture", "worst area", "worst concavity"]]
+        >>> classifier = SEPClassifier(monotone={"worst area": "down"}).fit(X, y)
+        >>> print(classifier.proofs()[0])
+        A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
+        """
+        return proofs_of(self.model_)
+
+    def apply(self, X: ArrayLike) -> IntArray:
+        """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
+        region: IntArray = self.decide(X).region
+        return region
+
+    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
+        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows to draw.
+        label : object
+            One of `classes_`.
+        random_state : int, RandomState or None
+            By default the estimator's own.
+
+        Returns
+        -------
+        (n, d) array
+        """
+        check_number("n", n, least=0, whole=True)
+        fitted = as_fitted(self)
+        if (alone := fitted.model_.alone) is not None:
+            names = listed(shown(fitted.model_.feature_names[j]) for j in alone.features.tolist())
+            raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
+        of_label = [found for found in fitted.ellipsoids_ if found.label == label]
+        if not of_label:
+            others = sorted({found.label for found in fitted.ellipsoids_})
+            known = (
+                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
+            )
+            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
+        random = check_random_state(self.random_state if random_state is None else random_state)
+        rng = np.random.default_rng(random.randint(2**31 - 1))
+        return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -52,7 +52,12 @@ def summarise_training(
     """Add to a model a summary of its rows, hashes of some of them and, with weights, the imputation mixture."""
     drawn, displays = np.concatenate([sample.rows for sample in samples]), training.columns.displays
     seen = SeenRows.of(drawn, displays) if settings.keep_rows else SeenRows.none()
-    samples = _thin_out(samples)
+    # Every n-th row of each sample; samples are in the order of their hashes.
+    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
+    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
+    samples = [
+        ClassSample(rows, own.weight * len(own.rows) / len(rows)) for rows, own in zip(few, samples, strict=True)
+    ]
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
@@ -78,16 +83,6 @@ def _row_kinds(
     return ImputationMixture(scores, centers, covariances, class_rows)
 
 
-def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
-    """Every n-th row of each sample; samples are in the order of their hashes."""
-    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
-    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
-    return [
-        ClassSample(rows, sample.weight * len(sample.rows) / len(rows))
-        for rows, sample in zip(few, samples, strict=True)
-    ]
-
-
 def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
     """The component of each row: its deepest ellipsoid if that has its class and enough rows, else its class."""
     n_classes, kind = len(model.classes), classes.copy()
@@ -109,7 +104,8 @@ def _distributions(
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
     centers = np.array([members.mean(axis=0) for members in by_kind])
-    scatters = np.array([_scatter(members - center) for members, center in zip(by_kind, centers, strict=True)])
+    apart = [members - center for members, center in zip(by_kind, centers, strict=True)]
+    scatters = np.array([0.5 * (products + products.T) for products in (each.T @ each for each in apart)])
     scatters *= weight_scale
     n_rows, pull = np.bincount(kind) * weight_scale, OWN_ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
@@ -119,12 +115,6 @@ def _distributions(
         of_class = (scatters[kinds].sum(axis=0) + pull * everyone) / (n_rows[kinds].sum() + pull)
         covariances[kinds] = (scatters[kinds] + pull * of_class) / (n_rows[kinds] + pull)[:, None, None]
     return centers, covariances + RIDGE * np.eye(d)
-
-
-def _scatter(apart: FloatArray) -> FloatArray:
-    """Sums of products, symmetric to the last bit."""
-    products = apart.T @ apart
-    return np.asarray(0.5 * (products + products.T))
 
 
 # An ellipsoid around fewer distinct rows would tell too much about each of them.

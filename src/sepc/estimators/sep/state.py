@@ -22,7 +22,7 @@ LATER_PARAMETERS = ("monotone", "monotone_for", "features_alone", "max_features"
 
 def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node:
     """Write a classifier with the history of its fit."""
-    preparation = classifier.encoding_
+    preparation, edits = classifier.encoding_, classifier.model_.edits
     prepared = None if preparation is None else record_to_node(preparation, writer.under("preparation"))
     unused = tuple(name for name in LATER_PARAMETERS if getattr(classifier, name) is None)
     return fields_to_node(classifier, without=unused) | {
@@ -31,7 +31,8 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
         **record_to_node(classifier.ellipsoids_, writer),
         "rows_used": record_to_node(classifier.rows_used_, writer),
         "history": [record_to_node(history, writer) for history in classifier.history_],
-        **_edits_to_node(classifier.model_, writer),
+        # A model without any edits has a file without a word of them.
+        **({} if edits is None else {"edits": record_to_node(edits, writer.under("edits"))}),
     }
 
 
@@ -39,7 +40,10 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     """Read a classifier."""
     classifier = restore_fields(SEPClassifier(), reader)
     preparation = _preparation_from(reader, classifier)
-    model = _with_edits(_model_from(reader.part("model"), preparation), reader)
+    part = reader.part("model")
+    plain_numbers = (FeatureDisplay(),) * len(part.texts("feature_names"))
+    displays = plain_numbers if preparation is None else tuple(feature_displays(preparation))
+    model = _with_edits(record_from(SEPModel, part, displays=displays), reader)
     _check_features(reader, model, preparation, classifier.n_features_in_)
     classifier.encoding_ = preparation
     classifier.model_, classifier.classes_ = model, model.classes
@@ -52,11 +56,6 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     classifier.rows_used_ = record_from(RowsUsed, reader.part("rows_used"))
     classifier.regions_ = Regions(model)
     return classifier
-
-
-def _edits_to_node(model: SEPModel, writer: Writer) -> Node:
-    """The edits of a model; nothing for a model without any, whose file is the same as ever."""
-    return {} if model.edits is None else {"edits": record_to_node(model.edits, writer.under("edits"))}
 
 
 def _with_edits(model: SEPModel, reader: Reader) -> SEPModel:
@@ -92,16 +91,6 @@ def _preparation_from(reader: Reader, classifier: SEPClassifier) -> Preparation 
     if names is not None and [column.name for column in preparation.columns] != names.tolist():
         raise reader.wrong("has columns that do not match its feature names")
     return preparation
-
-
-def _model_from(reader: Reader, preparation: Preparation | None) -> SEPModel:
-    """The model; its features are displayed as the preparation says, or as numbers without one."""
-    displays = (
-        (FeatureDisplay(),) * len(reader.texts("feature_names"))
-        if preparation is None
-        else feature_displays(preparation)
-    )
-    return record_from(SEPModel, reader, displays=tuple(displays))
 
 
 def _check_features(reader: Reader, model: SEPModel, preparation: Preparation | None, n_columns: int) -> None:

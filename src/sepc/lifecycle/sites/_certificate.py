@@ -17,11 +17,10 @@ from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
-from sepc.estimators.selective.groups import Groups
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.unwrapping import unwrap
 from sepc.io.container import write_whole
-from sepc.lifecycle.sites._controls import FalseCounts, controls_from, counts_together, false_counts, sizes_of_groups
+from sepc.lifecycle.sites._controls import FalseCounts, false_counts, promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
 from sepc.model_files import to_bytes
 from sepc.wording import AS_SET, MOST_NAMES, check_number, counted, listed, p_in_short, percent, shown
@@ -291,7 +290,8 @@ def certify(
     check_promise(max_risk, None, None, one_threshold=False)
     check_number("confidence", confidence, above=0, below=1)
     given = list(counts)
-    fitted = _without_promise(model)
+    classifier = unwrap(model).classifier
+    fitted = classifier.estimator_ if isinstance(classifier, SelectiveClassifier) else model
     _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)
     level = 1.0 - confidence
     if ledger is None:
@@ -299,39 +299,10 @@ def certify(
     else:
         ledger = ledger.with_counts(given)
         shares, share = [ledger.share_of_site(site) for site in given], ledger.share_of_set(given)
-    together = _promise(given, max_risk, 1.0 - share * level)
-    by_site = {
-        site.site: _promise([site], max_risk, 1.0 - part * level) for site, part in zip(given, shares, strict=True)
-    }
+    together = promise_from(given, max_risk, 1.0 - share * level)
+    each = zip(given, shares, strict=True)
+    by_site = {site.site: promise_from([site], max_risk, 1.0 - part * level) for site, part in each}
     return SiteCertificate(together, by_site, confidence, given, ledger, fitted)
-
-
-def _without_promise(model: Any) -> Any:
-    """The classifier that gives trust, without a promise that it may have."""
-    classifier = unwrap(model).classifier
-    return classifier.estimator_ if isinstance(classifier, SelectiveClassifier) else model
-
-
-def _promise(counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float) -> Promise:
-    controls, no_harm, each = controls_from(counts, max_risk, confidence)
-    groups = None
-    if counts[0].by and not isinstance(max_risk, Mapping):
-        small = {key: n for key, n in sizes_of_groups(counts).items() if key not in controls}
-        groups = Groups(counts[0].by, small, no_harm, {}, one_threshold=False)
-    n_rows, n_accepted = counts_together(counts).n_rows, sum(control.n_accepted for control in controls.values())
-    return Promise(
-        risks={label: float(risk) for label, risk in dict(max_risk).items()}
-        if isinstance(max_risk, Mapping)
-        else {None: float(max_risk)},
-        confidence=confidence,
-        confidence_each=each,
-        controls=controls,
-        n_rows=n_rows,
-        coverage=min(1.0, n_accepted / max(n_rows, 1)),
-        sites=tuple(site.site for site in counts),
-        n_erased=0,
-        groups=groups,
-    )
 
 
 def _check(counts: Sequence[SiteCounts], max_risk: Any, fitted: Any, digest: str) -> None:
