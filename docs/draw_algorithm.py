@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier, enclose
-from sepc.geometry import ArrayPoints, Ellipsoid, nearest_points
+from sepc.geometry import Ellipsoid, nearest_points
 from sepc.results import FittedEllipsoid
 
 IMAGES = Path(__file__).parent / "images"
@@ -109,7 +109,7 @@ def draw_cut() -> Figure:
     """Hulls that are reduced until they are apart, their nearest points, and the two lines of the cut."""
     X, y = rows_and_labels()
     large, small = X[y == 0], X[y == 1]
-    found = nearest_points(ArrayPoints(large), ArrayPoints(small))
+    found = nearest_points(large, small)
     figure, axes = panels(2, 3.9)
     for ax in axes:
         draw_rows(ax, X, y)

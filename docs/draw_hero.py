@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 PICTURE = HERE / "images" / "decision.png"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FEATURES = ("worst perimeter", "worst smoothness")
-COLOURS = {"benign": "#0072B2", "malignant": "#E69F00"}  # as PartitionDisplay has them
+COLOURS = {"benign": "#0072b2", "malignant": "#e69f00"}  # as PartitionDisplay has them
 STAR = "#D55E00"
 
 
@@ -45,7 +45,7 @@ def draw_place(figure: Figure, made: dict[str, Any], case: Any) -> None:
 
     axes = figure.subplots()
     rows = made["X_train"], made["y_train"]
-    PartitionDisplay.from_estimator(made["classifier"], *rows, features=FEATURES, ax=axes, max_numbers=0)
+    PartitionDisplay.from_estimator(made["classifier"], *rows, features=FEATURES, ax=axes)
     axes.plot(*case[list(FEATURES)], marker="*", color=STAR, markeredgecolor="white", markersize=20, zorder=10)
     axes.annotate(
         "the case",
@@ -56,7 +56,7 @@ def draw_place(figure: Figure, made: dict[str, Any], case: Any) -> None:
         bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
         zorder=11,
     )
-    axes.set_title("Where it lies: ellipsoids of the training cases")
+    axes.set_title("Where it lies: ellipsoids of the training cases", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
 
 

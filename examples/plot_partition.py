@@ -2,9 +2,8 @@
 A partition in two features and in thirty
 =========================================
 
-With two features you can see everything: the ellipses in the order they were found, the first hyperplanes that cut them
-out, and, in the background, the predicted label. Its colour is strong where the label is accepted, and fades with
-trust.
+With two features you can see everything: the ellipses, numbered in the order they were found, and, in the background,
+the predicted label. Its colour is strong where the label is accepted, and fades with trust.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +16,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
 
 two = ["worst radius", "worst smoothness"]
-PartitionDisplay.from_estimator(SEPClassifier().fit(X[two], y), X[two], y, max_hyperplanes=4)
+PartitionDisplay.from_estimator(SEPClassifier().fit(X[two], y), X[two], y)
 plt.show()
 
 # %%

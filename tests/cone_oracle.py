@@ -1,53 +1,29 @@
-"""The nearest point of an ellipsoid within a box, by Clarabel: an oracle for our own solvers."""
+"""The nearest point of an ellipsoid within a box, under linear relations, by SCS: an oracle for what Clarabel finds."""
 
 import numpy as np
 from optional import package_or_skip
 from scipy import sparse
 
-clarabel = package_or_skip("clarabel")
+scs = package_or_skip("scs")
 
 
-def nearest_by_clarabel(point, projector):
-    """The least squared distance to the ellipsoid within the box; None if they do not meet."""
-    own, d = projector, len(point)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9  # With less it may stop early, far off.
-    rows = np.vstack([np.eye(d), -np.eye(d), np.zeros((1, d)), -own.root])
-    ends = np.concatenate([own.high, -own.low, [1.0], -own.root @ own.center])
-    squares = own.weights**2
-    solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(2.0 * np.diag(squares)),
-        -2.0 * squares * point,
-        sparse.csc_matrix(rows),
-        ends,
-        [clarabel.NonnegativeConeT(2 * d), clarabel.SecondOrderConeT(d + 1)],
-        settings,
-    ).solve()
-    if "Infeasible" in str(solution.status):
+def nearest_by_scs(point, projector):
+    """The least squared distance to the ellipsoid within the box where relations hold; None without such a point."""
+    own, d, squares = projector, len(point), projector.weights**2
+    related, ends, n = (np.zeros((0, d)), np.empty(0), 0)
+    if own.relations is not None:
+        related, ends, n = own.relations.rows, own.relations.ends, own.relations.n_equal
+    rows = np.vstack([related, np.eye(d), -np.eye(d), np.zeros((1, d)), -own.root])
+    given = {
+        "P": sparse.csc_matrix(2.0 * np.diag(squares)),
+        "A": sparse.csc_matrix(rows),
+        "b": np.concatenate([ends, own.high, -own.low, [1.0], -own.root @ own.center]),
+        "c": -2.0 * squares * point,
+    }
+    cones = {"z": n, "l": len(ends) - n + 2 * d, "q": [1 + len(own.root)]}
+    solver = scs.SCS(given, cones, verbose=False, eps_abs=1e-9, eps_rel=1e-9, eps_infeas=1e-9, max_iters=100_000)
+    found = solver.solve()
+    if "infeasible" in found["info"]["status"]:
         return None
-    return float((squares * (np.array(solution.x) - point) ** 2).sum())
-
-
-def nearest_related_by_clarabel(point, projector):
-    """The same under the linear relations of a `RelatedProjector`."""
-    own, d, n = projector, len(point), projector.relations.n_equal
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
-    rows = np.vstack([own.relations.rows, np.eye(d), -np.eye(d), np.zeros((1, d)), -own.root])
-    ends = np.concatenate([own.relations.ends, own.high, -own.low, [1.0], -own.root @ own.center])
-    cones = [clarabel.ZeroConeT(n)] if n else []
-    cones += [clarabel.NonnegativeConeT(len(own.relations) - n + 2 * d), clarabel.SecondOrderConeT(d + 1)]
-    squares = own.weights**2
-    solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(2.0 * np.diag(squares)),
-        -2.0 * squares * point,
-        sparse.csc_matrix(rows),
-        ends,
-        cones,
-        settings,
-    ).solve()
-    if "Infeasible" in str(solution.status):
-        return None
-    return float((squares * (np.array(solution.x) - point) ** 2).sum())
+    assert found["info"]["status"] == "solved"
+    return float((squares * (found["x"] - point) ** 2).sum())

@@ -26,7 +26,7 @@ settings.load_profile("sepc")
 
 # Workers of Dask are forked from a process that has imported what they need, as in Dask's own tests.
 os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
-IMPORTED_BY_WORKERS = ["distributed", "dask.array", "dask.dataframe", "sepc.model_files", "sepc.points.dask"]
+IMPORTED_BY_WORKERS = ["distributed", "dask.array", "dask.dataframe", "sepc.model_files", "sepc.points.engines"]
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

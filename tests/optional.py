@@ -11,7 +11,19 @@ import pytest
 
 OPTIONAL = {
     *("pandas", "polars", "matplotlib", "dask", "pyarrow", "pyspark", "onnx", "onnxruntime", "mlflow", "skl2onnx"),
-    *("openpyxl", "cvxpy", "clarabel", "piqp", "mapie", "nautilus", "interpret", "hbbrain", "build", "skactiveml"),
+    *(
+        "openpyxl",
+        "cvxpy",
+        "clarabel",
+        "piqp",
+        "scs",
+        "mapie",
+        "nautilus",
+        "interpret",
+        "hbbrain",
+        "build",
+        "skactiveml",
+    ),
     *("shtab", "tqdm", "duckdb", "psycopg", "nbclient", "nbformat", "jupyter_client", "traitlets"),
 }
 

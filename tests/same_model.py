@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.estimators.sep.given_tables import prepare
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.reductions import BlockLabels, points_by_class
+from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
 
 ARRAYS = ("centers", "roots", "owners", "isolated", "isolated_owners", "shift", "scale", "class_counts", "is_terminal")
 
@@ -23,10 +23,17 @@ def draw(n, d=3, seed=0):
     return centers[which] + rng.standard_normal((n, d)), np.where(which % 2, "b", "a")
 
 
+def in_blocks(blocks, labels):
+    """Rows with labels, in blocks in memory."""
+    pairs = zip(blocks, map(BlockLabels.of, labels), strict=True)
+    return LabelledBlocks.of(ArrayBlocks([Block(np.asarray(rows, float), own) for rows, own in pairs]))
+
+
 def fitted_on_blocks(classifier, blocks, labels):
     """The classifier, fitted on blocks in memory."""
-    points = points_by_class([np.asarray(block, float) for block in blocks], [*map(BlockLabels.of, labels)])
-    training, settings = TrainingSet(*points, GivenColumns(blocks[0].shape[1])), classifier._settings()
+    found = in_blocks(blocks, labels)
+    training = TrainingSet(found, found, found.labels, GivenColumns(found.n_columns))
+    settings = classifier._settings()
     in_memory = prepare(np.concatenate(blocks), np.concatenate(labels), settings)
     training = replace(training, alone=in_memory.alone)
     # The workers of a cluster have one thread each, and BLAS rounds differently with more.

@@ -87,7 +87,7 @@ def test_whoever_opens_an_issue_is_led_to_the_pages_and_to_the_private_form():
 
 def test_the_command_that_the_form_for_bugs_asks_for_prints_the_version(capsys):
     asked = loaded(ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml")["body"][1]["attributes"]["description"]
-    for program in ("sepc", "python -m sepc.cli"):
+    for program in ("sepc", "python -m sepc"):
         assert f"`{program} --version`" in asked
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("sepc ")

@@ -57,7 +57,7 @@ def run_script(script):
     """Run a whole script of a page with the shell, and give what it printed."""
     with tempfile.TemporaryDirectory() as folder:
         command = Path(folder, "sepc")
-        command.write_text(f'#!/bin/sh\nexec {shlex.join(warm_python())} -m sepc.cli "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec {shlex.join(warm_python())} -m sepc "$@"\n')
         command.chmod(0o755)
         environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
         ran = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=False)

@@ -22,6 +22,7 @@ LAYERS = [
     {"_typing", "errors", "wording"},
     {"records", "statistics"},
     {"cards"},
+    {"documents"},
     {"shapes"},
     {"points"},
     {"kernels"},
@@ -37,12 +38,14 @@ LAYERS = [
     {"spark", "mlflow", "geometry", "results"},
     {"lifecycle"},
     {"cli"},
+    {"__main__"},
 ]
 ALONE = {"datasets"}
 MAY_IMPORT = {
     "wording": set(),
     "statistics": {"numpy", "scipy"},
     "cards": {"numpy"},
+    "documents": {"numpy", "matplotlib"},
     "shapes": {"numpy", "scipy"},
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
@@ -53,6 +56,7 @@ ENGINES = {
         "rows.py",
         "_csv_table.py",
         "_parquet_table.py",
+        "decision_files.py",
         "_written_files.py",
         "source.py",
         "tables.py",
@@ -76,6 +80,7 @@ OPTIONAL = [
     "shtab",
     "tqdm",
     "model_signing",
+    "clarabel",
     "cryptography",
     "cvxpy",
     "IPython",
@@ -108,13 +113,28 @@ def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def test_the_page_about_the_code_shows_every_package():
-    page = SOURCE.parents[1] / "docs" / "explanation" / "house.md"
+def test_the_page_about_the_code_shows_every_package_and_its_files():
+    page = ROOT / "docs" / "explanation" / "house.md"
     if not page.exists():
         pytest.skip("the pages are not there")
     tree = page.read_text(encoding="utf-8").split("```")[1]
-    shown = re.findall(r"[\w]+", "\n".join(line[:34] for line in tree.splitlines()))
-    assert set().union(*LAYERS) | ALONE <= set(shown)
+    shown = [re.match(r" +(\d+)  (.+?)(?:   |$)", line) for line in tree.splitlines()[2:]]
+    files = {name: int(line[1]) for line in shown for name in [line[2]]}
+    packages = {name: re.findall(r"\w+", name) for name in files}
+    assert [package for names in packages.values() for package in names] == [*packages_in_order(files)]
+    assert files == {name: sum(map(n_files, names)) for name, names in packages.items()}
+
+
+def packages_in_order(shown) -> list[str]:
+    """The packages of the list above, those of one layer as the page has them."""
+    given = [package for name in shown for package in re.findall(r"\w+", name)]
+    assert set(given) == set().union(*LAYERS) | ALONE
+    return sorted(given, key=lambda package: (package in ALONE, package not in ALONE and level(package)))
+
+
+def n_files(package: str) -> int:
+    found = (SOURCE / package).rglob("*.py") if (SOURCE / package).is_dir() else [SOURCE / f"{package}.py"]
+    return sum(path.name != "__init__.py" for path in found)
 
 
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")

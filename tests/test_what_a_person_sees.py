@@ -15,7 +15,7 @@ import sepc
 from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier, report
 from sepc.cards import MOST_LINES
 from sepc.datasets import ORIGINS, Dataset
-from sepc.geometry import ArrayPoints, fit_softmax, nearest_points
+from sepc.geometry import fit_softmax, nearest_points
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
 from sepc.lifecycle.reviewing.label_studio import from_label_studio, to_label_studio
 from sepc.plot import LandscapeDisplay
@@ -129,7 +129,7 @@ def terms():
 
 def points(which):
     X, y = rows()
-    return ArrayPoints(X[y == which].to_numpy())
+    return X[y == which].to_numpy()
 
 
 def labelled():

@@ -1,6 +1,6 @@
 """Processes of their own that need not import everything anew, which takes longer than most of what tests run in them.
 
-`[*warm_python(), "-m", "sepc.cli", "inspect", "model.sepc"]` is a command line as with `sys.executable`. A server, one
+`[*warm_python(), "-m", "sepc", "inspect", "model.sepc"]` is a command line as with `sys.executable`. A server, one
 for all tests of a process, has imported what commands and benchmarks need, and forks. Memory, files, output, exit code
 and whatever else a process has are those of a process of its own.
 """

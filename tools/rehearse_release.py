@@ -30,7 +30,7 @@ from try_wheel import run
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # Each in an environment of its own; Excel files are for the command, which needs tables.
-ALONE = ("core", "onnx", "plot", "mlflow", "table", "excel,table", "dask", "spark", "sign")
+ALONE = ("core", "onnx", "plot", "mlflow", "table", "excel,table", "dask", "spark", "recourse", "sign")
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ BROUGHT = {
     "table": ("pyarrow", "pandas", "shtab", "tqdm"),
     "dask": ("dask", "distributed"),
     "spark": ("pyspark",),
+    "recourse": ("clarabel",),
     "sign": ("model_signing", "OpenSSL"),
 }
 
@@ -153,6 +154,16 @@ def spark(folder: Path) -> str:
     return f"{n_decided} rows decided on"
 
 
+def recourse(folder: Path) -> str:
+    """Ask what would have to change, and prove what it costs at least."""
+    X, y = rows()
+    model = sepc.SEPClassifier().fit(X, y)
+    found = sepc.recourse(model, X[:1], to="yes")
+    assert found.answers[0].decision.accepted
+    assert 0.0 < found.bound <= found.answers[0].cost
+    return found.why()
+
+
 def sign(folder: Path) -> str:
     """Sign a model, verify it, and see it refused with another key."""
     from cryptography.hazmat.primitives import serialization
@@ -175,7 +186,7 @@ def sign(folder: Path) -> str:
 
 
 TESTS: dict[str, Callable[[Path], str]] = {
-    test.__name__: test for test in (core, onnx, plot, mlflow, table, excel, dask, spark, sign)
+    test.__name__: test for test in (core, onnx, plot, mlflow, table, excel, dask, spark, recourse, sign)
 }
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import sepc
-from sepc.geometry import ArrayPoints, nearest_points
+from sepc.geometry import nearest_points
 from sepc.model.membership import stack_ellipsoids, tiles_of_squared_radii
 from sepc_benchmarks.measure import save, show
 
@@ -43,7 +43,7 @@ def kernels(scale: int) -> dict[str, Callable[[], object]]:
     decided = model.decide(rows[few])
     return {
         "enclose": lambda: sepc.enclose(rows),
-        "nearest points": lambda: [nearest_points(ArrayPoints(rows), ArrayPoints(other)) for _ in range(20)],
+        "nearest points": lambda: [nearest_points(rows, other) for _ in range(20)],
         "squared radii": lambda: [squares.sum() for _, squares in tiles_of_squared_radii(rows, stack)],
         "fit": lambda: sepc.SEPClassifier().fit(rows[few], y[few]),
         "decide": lambda: sepc.decide(model, rows),

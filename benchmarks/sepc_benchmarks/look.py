@@ -154,7 +154,7 @@ def sampled(options: argparse.Namespace) -> Any:
 def command_seconds(path: Path) -> float:
     """CPU seconds of the command in a process of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [sys.executable, "-m", "sepc.cli", "look", str(path), "--target", "bought", "--quiet"]
+    words = [sys.executable, "-m", "sepc", "look", str(path), "--target", "bought", "--quiet"]
     subprocess.run(words, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime

@@ -20,7 +20,7 @@ from sepc import SEPClassifier
 from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
-from sepc.views.outcomes import recalls, warnings_of
+from sepc.views.outcomes import class_scores, warnings_of
 from sepc_benchmarks.measure import arguments, save, show
 
 MIN_TRUST = 0.95
@@ -123,8 +123,8 @@ def rare_class(small: bool) -> list[dict[str, Any]]:
             X, y = _rare_rows(rng, 500 if small else 5_000, 50)
             X_test, y_test = _rare_rows(rng, 20_000, 200)
             decisions = SEPClassifier(class_weight=class_weight).fit(X, y).decide(X_test)
-            own = recalls(decisions.label, decisions.accepted, y_test, np.array(["common", "rare"]))
-            found.append([*(each.share for each in own), own[1].n_accepted - own[1].n_found_accepted])
+            own = class_scores(decisions.label, decisions.accepted, y_test, np.array(["common", "rare"]))
+            found.append([*(each.all_rows.recall for each in own), own[1].n_wrong_accepted])
             warned += len(warnings_of(own))
         common, rare, missed = np.mean(found, axis=0)
         records.append(

@@ -1,12 +1,12 @@
 """Recourse: are answers accepted, within limits, as cheap as can be, and do they hold? Beside DiCE, if it is installed.
 
 For each set, an `SEPClassifier` is fitted to at most 5,000 rows, and rows that it has not seen ask for another label.
-One column is fixed, one number may only grow, and one has bounds. Answers are decided on again from their tables. The
-convex part of the bound is solved by Clarabel as well. DiCE (`pip install dice-ml`) gets the same model, rows and
-limits: the class that it asks for is the label, or acceptance with the label. Costs are ours for both: deviations of
-numbers, and 1 for each category that changes; the distance to the nearest training row likewise. Answers hold if a
-model that is fitted to a bootstrap of the training rows says the same about them. A repair changes another region,
-planted in the feedback. Times are of the processor, one thread.
+One column is fixed, one number may only grow, and one has bounds. Answers are decided on again from their tables.
+Each projection behind the bound is compared with what its proof gives. DiCE (`pip install dice-ml`) gets the same
+model, rows and limits: the class that it asks for is the label, or acceptance with the label. Costs are ours for both:
+deviations of numbers, and 1 for each category that changes; the distance to the nearest training row likewise. Answers
+hold if a model that is fitted to a bootstrap of the training rows says the same about them. A repair changes another
+region, planted in the feedback. Times are of the processor, one thread.
 
 The search was settled on heart_cleveland, magic_gamma_telescope and segment, and on the first three sets below; the
 last three were not looked at before.
@@ -21,17 +21,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import clarabel
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.utils import resample
 
 import sepc
 from sepc import SEPClassifier
 from sepc.datasets import load
-from sepc.kernels.project import Projector
 from sepc.lifecycle import repair
 from sepc.recourses.bounds import Box
 from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
@@ -121,43 +118,11 @@ def case_of(name: str, n_rows: int, most: int) -> Case:
     return Case(name, model, X.iloc[train].reset_index(drop=True), y[train], asking, labels)
 
 
-def by_clarabel(point: np.ndarray, own: Projector) -> float:
-    """The least squared cost by a cone solver; infinite if the ellipsoid does not meet the box."""
-    d, squares = len(point), np.where(own.low < own.high, own.weights, 0.0) ** 2
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
-    free = own.low < own.high
-    rows = np.vstack([np.eye(d)[free], -np.eye(d)[free], np.eye(d)[~free], np.zeros((1, d)), -own.root])
-    ends = np.concatenate([own.high[free], -own.low[free], own.low[~free], [1.0], -own.root @ own.center])
-    cones = [clarabel.NonnegativeConeT(2 * int(free.sum())), clarabel.ZeroConeT(int((~free).sum()))]
-    cones.append(clarabel.SecondOrderConeT(d + 1))
-    solved = clarabel.DefaultSolver(
-        sparse.csc_matrix(2.0 * np.diag(squares)),
-        -2.0 * squares * point,
-        sparse.csc_matrix(rows),
-        ends,
-        cones,
-        settings,
-    ).solve()
-    if "Infeasible" in str(solved.status):
-        return np.inf
-    if str(solved.status) != "Solved":
-        return np.nan
-    return float((squares * (np.array(solved.x) - point) ** 2).sum())
-
-
 def gaps(found: sepc.Recourse) -> Iterator[float]:
-    """How far our solution of the convex part is from Clarabel's, for each ellipsoid; NaN where that finds none."""
+    """How far the nearest point of each ellipsoid is from the bound that its proof gives."""
     for k in {leaf.ellipsoid for leaf in found.proof}:
-        every = Box.whole(found.proof[0].box.limits)
-        own = every.projector(k)
-        assert isinstance(own, Projector)  # there are no standalone features
-        ours, theirs = own.project(every.limits.start), by_clarabel(every.limits.start, own)
-        if not ours.is_feasible or not np.isfinite(theirs):
-            yield 0.0 if np.isinf(theirs) == (not ours.is_feasible) else np.nan
-        else:
-            yield max(abs(ours.squared - theirs), ours.squared - ours.bound) / max(1.0, theirs)
+        own = Box.whole(found.proof[0].box.limits).project(k)
+        yield 0.0 if np.isinf(own.bound) else (own.squared - own.bound) / max(1.0, own.bound)
 
 
 def timed(task: Callable[[], Any]) -> tuple[Any, float]:
@@ -188,9 +153,8 @@ def answers(case: Case) -> dict[str, Any]:
         "bound": round(float(np.median([own.bound for own in reached])), 2) if reached else 0.0,
         "cost": round(float(np.median([own.cost for _, own in given])), 2) if given else 0.0,
         "features changed": float(np.median([len(own.changes) for _, own in given])) if given else 0.0,
-        "projections compared": int(np.isfinite(apart).sum()),
-        "largest gap": float(f"{np.nanmax(apart, initial=0.0):.1e}"),
-        "Clarabel gave up": int(np.isnan(apart).sum()),
+        "projections": len(apart),
+        "largest gap": float(f"{apart.max(initial=0.0):.1e}"),
         "ms": round(1e3 * float(np.median(seconds)), 1),
     }
 

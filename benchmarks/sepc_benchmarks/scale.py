@@ -2,8 +2,8 @@
 
 Two Gaussian classes that overlap, `n_impure` a share of 5 %; 20 ellipsoids at most for the fits in "fit" and "parquet",
 fewer where fits are repeated, 38 where rows are scored. Workers are processes of this machine with one thread each; one
-BLAS thread. "same as in blocks" compares every array of the model bit for bit with that of `BlockPoints`. An empty pass
-asks the workers for nothing, so its time is the engine's.
+BLAS thread. "same as in blocks" compares every array of the model bit for bit with that of blocks in memory. An empty
+pass asks the workers for nothing, so its time is the engine's.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ def spark(n: int, d: int, batch: int, n_fit: int, most: int) -> Records:
 
 def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
     if smallest:
-        SEPClassifier._local_rows = 1000
         tiny = Drawn(4000, 3, 4)
         return {
-            "fit": lambda: fits([(tiny, None), (tiny, 1500)], 3, 500),
-            "speedup": lambda: speedup(tiny, 2, 4000, 1000),
+            "fit": lambda: fits([(tiny, 1500)], 3, 500),
+            "speedup": lambda: speedup(small_fit(2000, 3, 3), Drawn(4000, 3, 4)),
             "faults": lambda: faults(tiny, 2, 2.0, n_kills=1),
             "score": lambda: score(4000, 3, 1000, 2000, 3),
             "spark": lambda: spark(4000, 3, 1000, 2000, 3),
@@ -58,8 +57,8 @@ def sections(smallest: bool) -> dict[str, Callable[[], Records | Tables]]:
         }
     million, many = Drawn(1_000_000, 10, 20), Drawn(10_000_000, 10, 40)
     return {
-        "fit": lambda: fits([(million, None), (million, FIT_ROWS), (many, FIT_ROWS)], 20, 100_000),
-        "speedup": lambda: speedup(million, 8, 1_000_000, 100_000),
+        "fit": lambda: fits([(million, FIT_ROWS), (many, FIT_ROWS)], 20, 100_000),
+        "speedup": lambda: speedup(small_fit(20_000, 10, 8), Drawn(1_000_000, 10, 10)),
         "faults": lambda: faults(million, 4, 30.0, n_kills=3),
         "score": lambda: score(1_000_000, 10, 100_000, 20_000, 38),
         "spark": lambda: spark(1_000_000, 10, 100_000, 20_000, 38),

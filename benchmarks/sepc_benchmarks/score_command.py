@@ -36,7 +36,7 @@ IN_MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from sepc import load
-from sepc.cli._written_files import arrow_columns, columns_of
+from sepc.cli.decision_files import arrow_columns, columns_of
 model, data, output = sys.argv[1:]
 classifier = load(model)
 table = pq.read_table(data, columns=list(classifier.feature_names_in_))
@@ -114,7 +114,7 @@ def measured(folder: Path, n: int, n_train: int, rounds: int) -> list[dict[str, 
         n_ellipsoids = pool.submit(prepare, model, data, n, n_train).result()
     ways = {
         "in memory": [sys.executable, "-c", IN_MEMORY, str(model), str(data), str(folder / "memory.parquet")],
-        "command": [sys.executable, "-m", "sepc.cli", "score", str(model), str(data)]
+        "command": [sys.executable, "-m", "sepc", "score", str(model), str(data)]
         + ["--output", str(folder / "command.parquet"), "--quiet"],
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}

@@ -148,7 +148,7 @@ def throughput(folder: Path, n_fit: int, n: int) -> list[dict[str, Any]]:
     with pq.ParquetWriter(data, pa.Table.from_pandas(drawn(every, 1)).schema) as writer:
         for start in range(0, n, GROUP_ROWS):
             writer.write_table(pa.Table.from_pandas(drawn(every, min(GROUP_ROWS, n - start), seed=start)))
-    command = [sys.executable, "-m", "sepc.cli", "score", str(saved), str(data)]
+    command = [sys.executable, "-m", "sepc", "score", str(saved), str(data)]
     command += ["--output", str(folder / "command.parquet"), "--quiet"]
     ways: dict[str, Callable[[], object]] = {
         "DuckDB": lambda: by_duckdb(model, data, folder / "duckdb.parquet"),

@@ -73,7 +73,7 @@ class Card:
         shown = self._fit()
         lines = [_cut(shown.title, MOST_COLUMNS), *_fact_lines(shown.facts)]
         if shown.rows:
-            lines += [""] * bool(shown.facts) + _table_lines(shown.head, shown.rows)
+            lines += [""] * bool(shown.facts) + table_lines(shown.head, shown.rows)
         if shown.note:
             lines.append(_cut(INDENT + shown.note, MOST_COLUMNS))
         return "\n".join(line.rstrip() for line in lines)
@@ -201,25 +201,32 @@ def _fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
     widest = max(map(columns_of, names), default=0)
     left = MOST_COLUMNS - len(INDENT) - widest - len(GAP)
     return [
-        INDENT + _pad(name, widest, right=False) + GAP + _cut(value, left)
-        for name, (_, value) in zip(names, facts, strict=True)
+        INDENT + padded(name, widest) + GAP + _cut(value, left) for name, (_, value) in zip(names, facts, strict=True)
     ]
 
 
-def _table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    right = _numeric_columns(rows)
-    lines = [[_cut(cell, LONGEST_CELL) for cell in line] for line in ([head] if head else []) + list(rows)]
-    widths = _fitting_widths([max(map(columns_of, column)) for column in zip(*lines, strict=True)])
+def table_lines(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int = MOST_COLUMNS,
+    indent: str = INDENT,
+    right: Sequence[bool] | None = None,
+) -> list[str]:
+    """A table in aligned columns, which are narrowed to this width; those of numbers are on the right."""
+    right = numeric_columns(rows) if right is None else right
+    lines = [[_cut(visible(cell), LONGEST_CELL) for cell in line] for line in ([head] if head else []) + list(rows)]
+    widths = [max(map(columns_of, column)) for column in zip(*lines, strict=True)]
+    widths = _fitting_widths(widths, width - len(indent))
     return [
-        INDENT + GAP.join(_pad(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
+        indent + GAP.join(padded(_cut(cell, w), w, r) for cell, w, r in zip(line, widths, right, strict=False))
         for line in lines
     ]
 
 
-def _fitting_widths(widths: list[int]) -> list[int]:
+def _fitting_widths(widths: list[int], width: int) -> list[int]:
     """Widths of the columns that fit on a line; wide columns are narrowed before any are left out."""
     narrowest = 8
-    while sum(widths) + len(GAP) * (len(widths) - 1) + len(INDENT) > MOST_COLUMNS:
+    while sum(widths) + len(GAP) * (len(widths) - 1) > width:
         widest = max(widths)
         if widest > narrowest:
             widths[widths.index(widest)] -= 1
@@ -228,11 +235,13 @@ def _fitting_widths(widths: list[int]) -> list[int]:
     return widths
 
 
-def _numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+def numeric_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Which columns hold nothing but numbers."""
     return [all(NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _pad(text: str, width: int, right: bool) -> str:
+def padded(text: str, width: int, right: bool = False) -> str:
+    """The text with spaces, as wide as this on a terminal."""
     space = " " * (width - columns_of(text))
     return space + text if right else text + space
 
@@ -245,7 +254,7 @@ def _html_facts(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    numeric = _numeric_columns(rows)
+    numeric = numeric_columns(rows)
     styles = [
         f"{CELL};text-align:right;white-space:nowrap" if is_number else f"{CELL};text-align:left"
         for is_number in numeric

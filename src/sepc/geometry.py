@@ -1,14 +1,11 @@
-"""Standalone solvers and shapes: ellipsoids, nearest points of hulls, logistic regression, point sets."""
+"""Standalone solvers and shapes: ellipsoids, nearest points of hulls, logistic regression."""
 
 from sepc.kernels.enclose import Enclosure
 from sepc.kernels.hulls import NearestPoints, nearest_points
 from sepc.kernels.softmax import Softmax, fit_softmax
-from sepc.points.in_memory import ArrayPoints, BlockPoints
 from sepc.shapes.ellipsoid import Ellipsoid, are_disjoint, overlap_ratio
 
 __all__ = [
-    "ArrayPoints",
-    "BlockPoints",
     "Ellipsoid",
     "Enclosure",
     "NearestPoints",

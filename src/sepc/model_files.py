@@ -21,8 +21,9 @@ from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.stratified import StratifiedClassifier
 from sepc.estimators.trusted import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
+from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Node, Reader, Writer
-from sepc.io.container import FORMAT, decode, encode, read_bytes, write_whole
+from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.estimator_fields import InnerModels
 from sepc.io.history import digest_of_model, history_of
 from sepc.io.inspection import Inspection, without_lost_promises

@@ -27,7 +27,7 @@ def run_here(capsys, *words) -> Ran:
 
 def command(*words) -> list[str]:
     """The command line of a process of its own."""
-    return [*warm_python(), "-m", "sepc.cli", *(str(word) for word in words)]
+    return [*warm_python(), "-m", "sepc", *(str(word) for word in words)]
 
 
 def run_apart(*words, **options) -> subprocess.CompletedProcess:

@@ -264,7 +264,7 @@ def test_a_command_that_wants_no_more_of_a_table_ends_well(folder, tmp_path):
     lines = "\n".join(f"{a},{b},{c}" for a, b, c in cells.tolist())
     with gzip.open(tmp_path / "long.csv.gz", "wt", compresslevel=1) as file:
         file.write("\n".join([",".join(FEATURES), *([lines] * 50), ""]))
-    words = [sys.executable, "-m", "sepc.cli", "explain", folder / "model.sepc", tmp_path / "long.csv.gz", "--row", "1"]
+    words = [sys.executable, "-m", "sepc", "explain", folder / "model.sepc", tmp_path / "long.csv.gz", "--row", "1"]
     for _ in range(2):
         ran = subprocess.run(words, capture_output=True, text=True, timeout=30)
         assert (ran.returncode, ran.stderr) == (0, "")
@@ -389,6 +389,6 @@ def test_version_and_no_pyarrow(folder, run, refused, monkeypatch):
 
 @pytest.mark.slow
 def test_the_installed_command(folder):
-    words = [sys.executable, "-m", "sepc.cli", "inspect", folder / "model.sepc", "--json"]
+    words = [sys.executable, "-m", "sepc", "inspect", folder / "model.sepc", "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["library"].startswith("sepc ")

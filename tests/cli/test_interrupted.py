@@ -29,7 +29,7 @@ def long_words(folder, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fit", "report"])
 def test_in_the_middle_of_a_fit(name, long_words, tmp_path):
-    words = [sys.executable, "-m", "sepc.cli", *map(str, long_words[name])]
+    words = [sys.executable, "-m", "sepc", *map(str, long_words[name])]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: cpu_seconds(process.pid) > 4.0)
     process.send_signal(signal.SIGINT)

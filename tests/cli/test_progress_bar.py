@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def drawn(folder, tmp_path, monkeypatch):
     """All that a command draws on a terminal while it scores 15,000 rows in small blocks."""
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 100)
+    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 50)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     table, name = pd.read_csv(folder / "wdbc.csv"), f"rows{HIDDEN}.csv"
@@ -64,8 +64,8 @@ def test_rounds_are_seen_on_a_terminal(tmp_path):
     """A fit shows its rounds on standard error, also of a second partition, and on standard output the account."""
     pytest.importorskip("tqdm")
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=1_000)
-    table = pd.DataFrame(rng.normal(size=(1_000, 4)) + y[:, None], columns=list("abcd")).assign(target=y)
+    y = rng.integers(3, size=1_500)
+    table = pd.DataFrame(rng.normal(size=(1_500, 4)) + y[:, None], columns=list("abcd")).assign(target=y)
     table.to_parquet(tmp_path / "slow.parquet")
     ours, theirs = pty.openpty()
     words = ["fit", tmp_path / "slow.parquet", "--target", "target", "--n-impure", "0", "--output", tmp_path / "m.sepc"]

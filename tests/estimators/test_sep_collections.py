@@ -21,12 +21,6 @@ N, D = 4000, 3
 NAMES = ["width", "height", "depth"]
 
 
-@pytest.fixture(autouse=True)
-def passes(monkeypatch):
-    """Fit in passes, as if these few rows were too many for one machine."""
-    monkeypatch.setattr(SEPClassifier, "_local_rows", 1800)
-
-
 @pytest.fixture(scope="module")
 def rows():
     return draw(N, D)
@@ -121,7 +115,7 @@ def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
 def test_checking_a_collection_brings_no_row_here(client, rows, monkeypatch):
     from dask.distributed import Client
 
-    from sepc.points.engines import labelled_points
+    from sepc.points.engines import labelled_blocks
 
     moved, gather = [], Client.gather
 
@@ -132,8 +126,8 @@ def test_checking_a_collection_brings_no_row_here(client, rows, monkeypatch):
 
     monkeypatch.setattr(Client, "gather", watched)
     X, y = rows
-    whole, _, _ = labelled_points(da.from_array(X, (1000, D)), da.from_array(y, 1000))
-    assert whole.n_points == N
+    blocks, _ = labelled_blocks(da.from_array(X, (1000, D)), da.from_array(y, 1000))
+    assert sum(blocks.sizes) == N
     assert 0 < sum(moved) < 0.02 * X.nbytes
 
 

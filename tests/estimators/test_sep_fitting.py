@@ -23,12 +23,10 @@ from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid
 from sepc.points.in_memory import ArrayPoints
 
 
-@pytest.mark.parametrize("local_rows", [200_000, 60])
-def test_blocks_give_the_model_of_the_array(local_rows, monkeypatch):
+def test_blocks_give_the_model_of_the_array():
     X, y = load_iris(return_X_y=True)
     X, y = X[np.lexsort(X.T)], y[np.lexsort(X.T)]
     array = SEPClassifier(n_impure=2, fit_rows=None).fit(X, y).model_
-    monkeypatch.setattr(SEPClassifier, "_local_rows", local_rows)
     cuts = [0, 7, 60, 130]
     blocks = fitted_on_blocks(SEPClassifier(n_impure=2, fit_rows=None), np.split(X, cuts), np.split(y, cuts)).model_
     np.testing.assert_array_equal(blocks.owners, array.owners)

@@ -75,16 +75,12 @@ def test_dates_categories_and_numbers_are_what_they_are_in_memory(stored, tmp_pa
     assert lazy["label"].tolist() == expected.label.tolist()
 
 
-@pytest.mark.slow
-def test_all_rows_are_partitioned_in_passes(stored, monkeypatch):
-    monkeypatch.setattr(SEPClassifier, "_local_rows", 200)
-    options = {"fit_rows": None, "max_ellipsoids": 4}
-    table = rows()
-    there = SEPClassifier(**options).fit(stored(table), "target")
-    fresh = without_target(rows(seed=1))
-    assert (there.predict(fresh) == in_memory(table, **options).predict(fresh)).mean() >= 0.9
-    unscaled = SEPClassifier(trust="published", **options).fit(stored(table), "target")
-    assert unscaled.model_.class_counts.sum() == len(table)
+@pytest.mark.quick_cases("parquet")
+def test_all_rows_are_partitioned_only_in_memory(stored):
+    with pytest.raises(ValueError, match="fit_rows=None .* set it to 'auto' or to a number"):
+        SEPClassifier(fit_rows=None).fit(stored(rows(60)), "target")
+    unscaled = SEPClassifier(trust="published", max_ellipsoids=4).fit(stored(rows()), "target")
+    assert unscaled.model_.class_counts.sum() == 900
 
 
 def test_the_cluster_gives_the_model_of_files_with_the_same_blocks(client, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sepc.io.container import replacing, write_whole
+from sepc.io.atomic_files import replacing, write_whole
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions and signals of POSIX")
 

@@ -8,7 +8,7 @@ import pytest
 from weekly import weekly
 
 from sepc import enclose
-from sepc.geometry import ArrayPoints, Enclosure, nearest_points
+from sepc.geometry import Enclosure, nearest_points
 
 EXPLAINED = ("NaN", "infinit", "0 row(s)", "which double precision cannot handle")
 
@@ -49,11 +49,9 @@ def test_thousands_of_tables_end_in_an_answer_or_in_an_explanation(n_tables):
             assert enclosure.converged or rounding_of_the_centre(enclosure) > 0.1 * enclosure.gap, seed
             if len(rows) > 1:
                 cut = int(rng.integers(1, len(rows)))
-                parts = ArrayPoints(rows[:cut]), ArrayPoints(rows[cut:])
-                by_passes = nearest_points(*parts, local_rows=10)
-                assert np.isfinite([by_passes.near_pos, by_passes.near_neg]).all(), seed
-                assert by_passes.gap >= 0, seed
-                nearest = nearest_points(*parts)
+                nearest = nearest_points(rows[:cut], rows[cut:])
+                assert np.isfinite([nearest.near_pos, nearest.near_neg]).all(), seed
+                assert nearest.gap >= 0, seed
                 assert np.isfinite(nearest.distance), seed
                 assert nearest.n_iterations <= 500, seed
                 assert not np.isnan(nearest.gap), seed  # infinite where its square leaves the number range

@@ -9,15 +9,15 @@ from weekly import weekly
 
 from sepc import enclose
 from sepc.errors import FlatSetWarning, NotConvergedWarning
-from sepc.geometry import BlockPoints, Enclosure
-from sepc.partition.sequence import Settings
+from sepc.geometry import Enclosure
+from sepc.kernels import enclose as enclosing
 
 pd = package_or_skip("pandas")
 
 SIZES = [(4, 1), (30, 1), (12, 2), (200, 2), (40, 3), (60, 5), (500, 5), (30, 10), (400, 10), (70, 20), (300, 30)]
 
 
-def quietly(rows: np.ndarray | BlockPoints, **options: float) -> Enclosure:
+def quietly(rows: np.ndarray, **options: float) -> Enclosure:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlatSetWarning)
         return enclose(rows, **options)
@@ -79,60 +79,39 @@ def test_box_has_the_known_ellipsoid():
     np.testing.assert_allclose(ellipsoid.semi_axes, np.sqrt(3) * np.array([3, 2, 1]), rtol=1e-9)
 
 
-def in_blocks(rows: np.ndarray, cuts: list[int], local_rows: int) -> Enclosure:
-    blocks, unit = BlockPoints(np.array_split(rows, cuts)), rows.std(axis=0)
-    return Settings(2, False, 1000, 1000, unit, tol=1e-8, local_rows=local_rows).enclose(blocks)
-
-
-@pytest.mark.parametrize("kind", cases.KINDS)
-def test_reductions_alone_find_the_ellipsoid_of_the_whole_array(kind):
-    rows = cases.KINDS[kind](np.random.default_rng(5), 3000, 4)
-    whole, pooled = in_blocks(rows, [], 3000), in_blocks(rows, [10, 10, 500, 1777], 400)
-    assert pooled.converged
-    np.testing.assert_allclose(pooled.ellipsoid.gauge(rows), whole.ellipsoid.gauge(rows), atol=1e-6)
-
-
-class Watched(list):
-    """Blocks that write down how many BLAS threads there are when they are read."""
-
-    def __init__(self, blocks: list[np.ndarray], n_readable: int = 1000) -> None:
-        super().__init__(blocks)
-        self.n_threads: list[set[int]] = []
-        self.n_readable = n_readable
-
-    def __getitem__(self, i):
-        self.n_threads.append(set(n_threads()))
-        if len(self.n_threads) > self.n_readable:
-            raise ZeroDivisionError
-        return super().__getitem__(i)
+@pytest.mark.parametrize("kind", ["gaussian", "heavy_tailed", "near_degenerate"])
+def test_many_rows(kind):
+    rows = cases.KINDS[kind](np.random.default_rng(6), 250_000, 10)
+    enclosure = quietly(rows)
+    assert enclosure.converged
+    assert certificate(rows, enclosure) <= 1e-6
 
 
 def n_threads() -> list[int]:
     return [own["num_threads"] for own in threadpool_info() if own["user_api"] == "blas"]
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "heavy_tailed", "near_degenerate"])
-def test_few_passes_over_many_rows(kind):
-    rows = cases.KINDS[kind](np.random.default_rng(6), 250_000, 10)
-    blocks = Watched([rows])
-    assert quietly(BlockPoints(blocks, shapes=[rows.shape])).converged
-    assert len(blocks.n_threads) <= 8
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_thread_inside_and_as_many_as_before_outside_even_after_an_error(fails, monkeypatch):
+    rows, inside, solve = cases.gaussian(np.random.default_rng(6), 500, 3), [], enclosing.enclose_whitened
 
+    def watched(*given):
+        inside.append(set(n_threads()))
+        if fails:
+            raise ZeroDivisionError
+        return solve(*given)
 
-@pytest.mark.parametrize("n_readable", [1000, 0])
-def test_one_thread_inside_and_as_many_as_before_outside_even_after_an_error(n_readable):
-    rows = cases.gaussian(np.random.default_rng(6), 500, 3)
-    blocks = Watched([rows], n_readable)
+    monkeypatch.setattr(enclosing, "enclose_whitened", watched)
     with threadpool_limits(2, user_api="blas"):
         usual = n_threads()
         assert max(usual) == 2
         try:
-            quietly(BlockPoints(blocks, shapes=[rows.shape]))
-            assert n_readable > 0
+            quietly(rows)
+            assert not fails
         except ZeroDivisionError:
-            assert n_readable == 0
+            assert fails
         assert n_threads() == usual
-    assert {1} in blocks.n_threads
+    assert inside == [{1}]
 
 
 def test_flat_sets_have_a_stated_thickness_and_the_features_are_named():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepc.geometry import ArrayPoints
+from sepc.partition import sequence
 from sepc.partition.sequence import Settings
+from sepc.points.in_memory import ArrayPoints
 
 
 def rows(kind, n, d, seed=0):
@@ -24,30 +25,39 @@ def settings(d):
     return Settings(0, False, 1000, 1000, np.ones(d))
 
 
-class Shown:
-    """Rows of the other class that keep the ellipsoids shown to them, and say how many of them lie in each."""
+NOBODY = ArrayPoints(np.zeros((0, 1)))
 
-    def __init__(self, n_inside=0):
-        self.n_points, self.n_inside, self.ellipsoids = 1, n_inside, []
 
-    def reduce(self, reduction):
-        self.ellipsoids.append(reduction.regions[0])
-        return [self.n_inside]
+@pytest.fixture
+def shown(monkeypatch):
+    """A function that sets how many rows lie in each ellipsoid; it returns the list of ellipsoids asked about."""
+
+    def counting(n_inside):
+        ellipsoids = []
+
+        def counted(points, ellipsoid):
+            ellipsoids.append(ellipsoid)
+            return n_inside
+
+        monkeypatch.setattr(sequence, "n_inside", counted)
+        return ellipsoids
+
+    return counting
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "skewed"])
 @pytest.mark.parametrize(("n", "d"), [(300, 2), (500, 5), (2_000, 10), (6_000, 4), (400, 25)])
-def test_what_is_shown_lies_in_the_smallest_ellipsoid_and_is_not_much_smaller(kind, n, d):
-    own, shown = ArrayPoints(white(rows(kind, n, d))), Shown()
-    smallest = settings(d).enclose_few(own, shown, 0).ellipsoid
+def test_what_is_shown_lies_in_the_smallest_ellipsoid_and_is_not_much_smaller(kind, n, d, shown):
+    own, ellipsoids = ArrayPoints(white(rows(kind, n, d))), shown(n_inside=0)
+    smallest = settings(d).enclose_few(own, NOBODY, 0).ellipsoid
     np.testing.assert_array_equal(smallest.center, settings(d).enclose(own).ellipsoid.center)
     sphere = np.random.default_rng(1).normal(size=(2_000, d))
     sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
-    assert shown.ellipsoids
-    for inner in shown.ellipsoids:
+    assert ellipsoids
+    for inner in ellipsoids:
         assert smallest.squared_radius(inner.center + sphere @ inner.inverse_root.T).max() <= 1.0
     # After the first round most of the ellipsoid is known; otherwise nothing would be gained.
-    sizes = [np.exp((inner.log_volume - smallest.log_volume) / d) for inner in shown.ellipsoids]
+    sizes = [np.exp((inner.log_volume - smallest.log_volume) / d) for inner in ellipsoids]
     assert sizes[-1] < 1.0
     if kind == "normal" and d <= 5:
         assert sizes[0] > 0.5
@@ -67,10 +77,10 @@ def test_none_is_returned_only_for_what_would_be_refused(shift):
             np.testing.assert_array_equal(found.ellipsoid.center, exact.center)
 
 
-def test_hopeless_sets_are_refused_at_the_first_look():
-    shown = Shown(n_inside=81)
-    assert settings(3).enclose_few(ArrayPoints(rows("normal", 400, 3)), shown, 80) is None
-    assert len(shown.ellipsoids) == 1
+def test_hopeless_sets_are_refused_at_the_first_look(shown):
+    ellipsoids = shown(n_inside=81)
+    assert settings(3).enclose_few(ArrayPoints(rows("normal", 400, 3)), NOBODY, 80) is None
+    assert len(ellipsoids) == 1
 
 
 def test_a_set_too_thin_for_another_look_is_enclosed_all_the_same(monkeypatch):

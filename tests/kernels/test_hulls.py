@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import KINDS
-from hypothesis import given
-from hypothesis import strategies as st
 from optional import package_or_skip
 from scipy import sparse
 
-from sepc.geometry import ArrayPoints, BlockPoints, NearestPoints, nearest_points
+from sepc.geometry import NearestPoints, nearest_points
 
 clarabel, piqp = package_or_skip("clarabel"), package_or_skip("piqp")
 
@@ -28,10 +26,6 @@ def draw_classes(kind: str, seed: int, max_rows: int = 400, max_features: int = 
     large, small = rows[:n], rows[n:]
     shift = rng.standard_normal(d)
     return large, small + rng.choice([0.0, 2.0, 4.0]) * rows.std(axis=0) * shift / np.linalg.norm(shift)
-
-
-def solve(large: np.ndarray, small: np.ndarray, **options: int) -> NearestPoints:
-    return nearest_points(ArrayPoints(large), ArrayPoints(small), **options)
 
 
 def support_point(rows: np.ndarray, direction: np.ndarray, cap: int) -> np.ndarray:
@@ -111,18 +105,18 @@ def weights_by_piqp(rows: np.ndarray, cap: int) -> np.ndarray:
 def test_certificate_holds_when_recomputed(kind):
     for seed in range(20):
         large, small = draw_classes(kind, seed)
-        check_certificate(large, small, solve(large, small))
+        check_certificate(large, small, nearest_points(large, small))
     # So many rows that the solver works on the band of those that matter.
     for seed in range(4):
         large, small = draw_classes(kind, seed, max_rows=6_000, max_features=8)
-        check_certificate(large, small, solve(large, small))
+        check_certificate(large, small, nearest_points(large, small))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "far_scales"])
 def test_agrees_with_a_quadratic_program(kind):
     for seed in range(15):
         large, small = draw_classes(kind, seed, max_rows=120, max_features=12)
-        nearest = solve(large, small)
+        nearest = nearest_points(large, small)
         expected, error = quadratic_program(large, small)
         w = nearest.near_pos - nearest.near_neg
         assert np.linalg.norm(w - expected) <= 2 * error
@@ -143,22 +137,22 @@ def check_same_split(rows: np.ndarray, w: np.ndarray, expected: np.ndarray, erro
 def test_sizes_that_are_equal_give_both_means():
     rng = np.random.default_rng(0)
     pos, neg = rng.standard_normal((50, 3)), rng.standard_normal((50, 3)) + 0.5
-    nearest = solve(pos, neg)
+    nearest = nearest_points(pos, neg)
     np.testing.assert_allclose(nearest.near_pos, pos.mean(axis=0), atol=1e-14)
     np.testing.assert_allclose(nearest.near_neg, neg.mean(axis=0), atol=1e-14)
     assert (nearest.gap, nearest.hulls_meet, nearest.converged, nearest.n_iterations) == (0.0, False, True, 0)
-    alone = solve(np.array([[1.0, 2.0]]), np.array([[4.0, 6.0]]))
+    alone = nearest_points(np.array([[1.0, 2.0]]), np.array([[4.0, 6.0]]))
     assert (alone.distance, alone.hulls_meet) == (5.0, False)
 
 
 def test_hulls_meet_where_classes_overlap_or_are_one():
     for n_small in (1, 7, 20):
-        nearest = solve(np.ones((20, 3)), np.ones((n_small, 3)))
+        nearest = nearest_points(np.ones((20, 3)), np.ones((n_small, 3)))
         assert nearest.hulls_meet
         assert nearest.means_coincide
     rng = np.random.default_rng(1)
     large, small = rng.standard_normal((500, 4)), rng.standard_normal((50, 4)) + 0.3
-    nearest = solve(large, small)
+    nearest = nearest_points(large, small)
     assert nearest.hulls_meet
     assert not nearest.means_coincide
     np.testing.assert_allclose(nearest.mean_pos, large.mean(axis=0), atol=1e-14)
@@ -167,7 +161,7 @@ def test_hulls_meet_where_classes_overlap_or_are_one():
 
 def test_exchanging_the_classes_exchanges_the_answer():
     large, small = draw_classes("gaussian", 13)
-    straight, exchanged = solve(large, small), solve(small, large)
+    straight, exchanged = nearest_points(large, small), nearest_points(small, large)
     np.testing.assert_array_equal(straight.near_pos, exchanged.near_neg)
     np.testing.assert_array_equal(straight.near_neg, exchanged.near_pos)
     np.testing.assert_array_equal(straight.mean_pos, exchanged.mean_neg)
@@ -176,7 +170,7 @@ def test_exchanging_the_classes_exchanges_the_answer():
 @pytest.mark.parametrize("exponent", [500, -500, -1050])
 def test_scaling_by_a_power_of_two_changes_no_digit_that_is_left(exponent):
     large, small = draw_classes("gaussian", 12)
-    plain, scaled = solve(large, small), solve(np.ldexp(large, exponent), np.ldexp(small, exponent))
+    plain, scaled = nearest_points(large, small), nearest_points(np.ldexp(large, exponent), np.ldexp(small, exponent))
     lost = 2.0 ** (-1074 - exponent)
     np.testing.assert_allclose(np.ldexp(scaled.near_pos, -exponent), plain.near_pos, rtol=0, atol=1e-12 + 4 * lost)
     assert scaled.hulls_meet == plain.hulls_meet
@@ -185,74 +179,30 @@ def test_scaling_by_a_power_of_two_changes_no_digit_that_is_left(exponent):
 
 def test_a_far_offset_costs_only_its_own_digits():
     large, small = draw_classes("gaussian", 12)
-    plain, moved = solve(large, small), solve(large + 2.0**30, small + 2.0**30)
+    plain, moved = nearest_points(large, small), nearest_points(large + 2.0**30, small + 2.0**30)
     np.testing.assert_allclose(moved.near_pos - moved.near_neg, plain.near_pos - plain.near_neg, rtol=0, atol=1e-6)
 
 
-@given(st.integers(0, 2**32), st.lists(st.integers(0, 400), max_size=5), st.sampled_from(sorted(KINDS)))
-def test_any_blocking_gives_the_same_answer(seed, cuts, kind):
-    large, small = draw_classes(kind, seed)
-    blocks = BlockPoints(np.split(large, sorted(min(cut, len(large)) for cut in cuts)))
-    whole, blocked = solve(large, small), nearest_points(blocks, ArrayPoints(small))
-    tolerance = np.sqrt(whole.gap) + np.sqrt(blocked.gap) + 1e-13 * spread_of(large, small)
-    assert whole.hulls_meet == blocked.hulls_meet
-    assert np.linalg.norm(whole.near_pos - blocked.near_pos) <= tolerance
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_passes_over_blocks_agree_with_solving_in_memory(kind):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        rows = KINDS[kind](rng, 3_300, 4)
-        large, small = rows[:3_000], rows[3_000:] + seed * rows.std(axis=0) * [1.0, 0.0, 0.0, 0.0]
-        if seed == 4:  # rows repeated so often that no sample and no band of them is small
-            large = large[np.arange(3_000) % 20]
-        whole = solve(large, small)
-        nearest = nearest_points(
-            BlockPoints(np.array_split(large, 7)), ArrayPoints(small), local_rows=600 if seed < 4 else 100
-        )
-        assert nearest.converged
-        assert nearest.hulls_meet == whole.hulls_meet
-        tolerance = np.sqrt(whole.gap) + np.sqrt(nearest.gap) + 1e-13 * spread_of(large, small)
-        assert nearest.distance == pytest.approx(whole.distance, abs=tolerance)
-
-
-class Counted(list):
-    """Blocks that count how often they are read."""
-
-    n_read = 0
-
-    def __getitem__(self, i):
-        self.n_read += 1
-        return super().__getitem__(i)
+def test_rows_all_tied_end():
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    large, small = np.repeat(corners, 800, axis=0), np.array([[2.0, 2.0], [3.0, 3.0]])
+    nearest = nearest_points(large, small)
+    np.testing.assert_allclose(nearest.near_pos, [0.5, 0.5], atol=1e-12)
+    assert nearest.converged
 
 
 @pytest.mark.quick_cases("2.0", "6.0")
 @pytest.mark.parametrize("apart", [1.0, 1.8, 2.0, 3.0, 6.0])
-def test_few_reads_of_a_class_larger_than_memory(apart):
+def test_many_rows(apart):
     rng = np.random.default_rng(3)
-    large, small = rng.standard_normal((100_000, 10)), rng.standard_normal((10_000, 10))
+    large, small = rng.standard_normal((250_000, 10)), rng.standard_normal((10_000, 10))
     small[:, 0] += apart
-    blocks = Counted(np.array_split(large, 8))
-    points = BlockPoints(blocks, shapes=[(12_500, 10)] * 8)
-    nearest = nearest_points(points, ArrayPoints(small), local_rows=20_000)
-    check_certificate(large, small, nearest)
-    assert nearest.n_passes <= 8
-    assert blocks.n_read == 8 * nearest.n_passes
-
-
-def test_rows_all_tied_end_without_a_band():
-    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    large, small = np.repeat(corners, 400, axis=0), np.array([[2.0, 2.0], [3.0, 3.0]])
-    for seed in range(8):
-        nearest = solve(large, small, local_rows=100, seed=seed)
-        np.testing.assert_allclose(nearest.near_pos, [0.5, 0.5], atol=1e-12)
-        assert nearest.converged
+    check_certificate(large, small, nearest_points(large, small))
 
 
 def test_stopping_early_is_admitted():
     large, small = draw_classes("gaussian", 8)
-    best, nearest = solve(large, small), solve(large, small, max_iterations=2)
+    best, nearest = nearest_points(large, small), nearest_points(large, small, max_iterations=2)
     assert best.n_iterations > 3
     assert not nearest.converged
     difference = (nearest.near_pos - nearest.near_neg) - (best.near_pos - best.near_neg)

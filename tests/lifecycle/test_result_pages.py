@@ -188,11 +188,11 @@ def test_the_table_of_alarms_has_a_row_for_each():
 
 def test_the_picture_of_a_monitor_shows_the_rates_or_where_rows_lie():
     watching = monitor("with alarms")
-    before, now = watching.plot().collections[1:3]
+    before, now = watching.plot().collections[:2]
     assert 5 < len(watching.alarms) <= 20
     np.testing.assert_allclose(before.get_offsets()[:, 0], [alarm.before for alarm in watching.alarms])
     np.testing.assert_allclose(now.get_offsets()[:, 0], [alarm.now for alarm in watching.alarms])
-    calm = monitor("without alarms").plot().collections[2].get_offsets()[:, 0]
+    calm = monitor("without alarms").plot().collections[1].get_offsets()[:, 0]
     regions, counts = np.unique(model().apply(rows(1000, 2)[0]), return_counts=True)
     assert len(regions) > 1
     assert set(np.round(calm, 9)) <= {0.0, *np.round(counts / 1000, 9)}
@@ -230,7 +230,7 @@ def test_a_certificate_has_the_labels_of_every_band():
 def test_repair_results_are_found_inside_wrappers_and_nowhere_else():
     result = repaired()
     assert len(result.to_frame()) == len(result.model.changes_) > 0
-    pairs = result.plot().collections[1].get_offsets()[:, 0]
+    pairs = result.plot().collections[0].get_offsets()[:, 0]
     judged = [change for change in result.model.changes_ if change.n_judged]
     np.testing.assert_allclose(pairs, [change.errors_before / change.n_judged for change in judged])
     with pytest.raises(TypeError, match="SEPClassifier was not repaired"):

@@ -8,11 +8,12 @@ from sklearn.datasets import make_classification
 from zoo import fitted_once
 
 from sepc import SEPClassifier
-from sepc.geometry import ArrayPoints, Ellipsoid
+from sepc.geometry import Ellipsoid
 from sepc.model import counts as signature_table
 from sepc.model import membership, sep_model, weights
 from sepc.model.counts import SignatureTable
 from sepc.model.membership import pack_sets, unpack_sets
+from sepc.points.in_memory import ArrayPoints
 from sepc.points.reductions import Signatures
 
 

@@ -5,8 +5,8 @@ import pytest
 from optional import package_or_skip
 
 from sepc import SEPClassifier
+from sepc.documents.drawing import for_matplotlib
 from sepc.plot import PartitionDisplay, RiskCoverageDisplay, TrustDisplay
-from sepc.plot.axes import for_matplotlib
 
 NAMES = ["price $ in $", "a_b^c", "50 %", "Größe_µ", "\\frac{1}{2}", "x" * 200, "two\nlines", "_hidden", "_", ""]
 

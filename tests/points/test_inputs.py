@@ -11,7 +11,6 @@ from scipy import sparse
 
 from sepc import enclose
 from sepc.errors import FlatSetWarning
-from sepc.geometry import ArrayPoints, BlockPoints
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
@@ -37,8 +36,6 @@ class Collection(OnlyArray):
         TABLE.tolist,
         lambda: np.ma.masked_array(TABLE),
         OnlyArray,
-        lambda: ArrayPoints(TABLE),
-        lambda: BlockPoints([TABLE[:1], TABLE[1:]]),
         lambda: pd.DataFrame(TABLE),
         lambda: pd.DataFrame({"a": [1, 3, 5, 0], "b": pd.array([2, 4, 7, 1], dtype="Int64")}),
         lambda: pl.DataFrame(TABLE, schema=["a", "b"]),
@@ -60,7 +57,6 @@ def test_truth_values_are_zero_and_one():
     ("make", "names"),
     [
         (lambda: np.array([[1, 2], [2, 4], [3, 6]]), "'x0', 'x1'"),
-        (lambda: BlockPoints([np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])]), "'x0', 'x1'"),
         (lambda: pd.DataFrame({"age": [1, 2, 3], 7: [2, 4, 6]}), "'age', '7'"),
         (lambda: pl.DataFrame({"a": [1, 2, 3], "b": [2, 4, 6]}), "'a', 'b'"),
     ],

@@ -39,9 +39,8 @@ def quick():
     return SEPClassifier(trust="counts", max_ellipsoids=1)
 
 
-def test_a_file_and_a_folder_give_the_model_of_their_rows(file, rows, tmp_path, monkeypatch):
-    """Also in passes, and with empty files and row groups."""
-    monkeypatch.setattr(SEPClassifier, "_local_rows", 1000)
+def test_a_file_and_a_folder_give_the_model_of_their_rows(file, rows, tmp_path):
+    """Also with empty files and row groups."""
     X, y = rows
     wanted = fitted_on_blocks(classifier(), [X], [y])
     fitted = classifier().fit(str(file), "target")

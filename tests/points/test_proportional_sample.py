@@ -6,25 +6,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional import package_or_skip
-from reading import Counted
+from same_model import in_blocks
 
-from sepc.geometry import ArrayPoints, BlockPoints
+from sepc.points.blocks import LabelledBlocks
+from sepc.points.in_memory import ArrayPoints, ClassArrays
 from sepc.points.proportional_sample import HIGHEST_HASH, MemoryLimits, RowCounts, sample_classes
-from sepc.points.reductions import BlockLabels, points_by_class
 from sepc.points.row_digest import row_hashes
 
 SMALL = MemoryLimits(n_rows=4, n_counters=4)
 CELLS = st.sampled_from([-1.0, -0.0, 0.0, 0.5]) | st.floats(-10, 10)
 
 
+def in_arrays(*classes):
+    return ClassArrays(tuple(map(ArrayPoints, classes)))
+
+
+def of_one_class(blocks):
+    return in_blocks(blocks, [np.zeros(len(block)) for block in blocks])
+
+
 def sample(rows, n_wanted, seed=0, n_least=0, **options):
-    return sample_classes([ArrayPoints(rows)], n_wanted, seed, n_least, **options)[0]
+    return sample_classes(in_arrays(rows), n_wanted, seed, n_least, **options)[0]
+
+
+class Counted:
+    """Blocks that count how often all of them are read."""
+
+    def __init__(self, blocks):
+        self.blocks, self.n_passes = blocks, 0
+
+    def map_blocks(self, function, combine):
+        self.n_passes += 1
+        return self.blocks.map_blocks(function, combine)
 
 
 def n_passes(rows, n_wanted, **options):
-    blocks = Counted([rows])
-    sample_classes([BlockPoints(blocks, shapes=[rows.shape])], n_wanted, 0, 0, **options)
-    return blocks.n_read
+    found = of_one_class([rows])
+    counted = Counted(found.blocks)
+    sample_classes(LabelledBlocks(counted, found.n_columns, found.labels, found.sizes), n_wanted, 0, 0, **options)
+    return counted.n_passes
 
 
 def copies(rows, row):
@@ -42,7 +62,7 @@ def shuffled_blocks(draw):
     rows = np.repeat(few, draw(st.lists(st.integers(1, 9), min_size=len(few), max_size=len(few))), axis=0)
     order = np.array(draw(st.permutations(range(len(rows)))))
     cuts = [sorted(draw(st.lists(st.integers(0, len(rows)), max_size=5))) for _ in range(2)]
-    return rows, BlockPoints(np.split(rows, cuts[0])), BlockPoints(np.split(rows[order], cuts[1]))
+    return rows, of_one_class(np.split(rows, cuts[0])), of_one_class(np.split(rows[order], cuts[1]))
 
 
 @given(
@@ -55,7 +75,7 @@ def test_any_blocking_and_order_gives_the_same_sample(case, n_wanted, seed, limi
     rows, blocks, shuffled = case
     drawn = sample(rows, n_wanted, seed, limits=limits)
     for points in (blocks, shuffled):
-        (other,) = sample_classes([points], n_wanted, seed, 0, limits)
+        (other,) = sample_classes(points, n_wanted, seed, 0, limits)
         assert other.weight == drawn.weight
         assert other.rows.tobytes() == drawn.rows.tobytes()
     assert (np.diff(row_hashes(drawn.rows, seed).astype(float)) >= 0).all()
@@ -70,8 +90,8 @@ def test_large_sets_in_blocks_shuffled_give_the_same_sample(seed):
     rows[3000:] = rows[rng.integers(3000, size=3000)]
     limits = MemoryLimits(200, 60)
     drawn = sample(rows, 100, seed, limits=limits)
-    shuffled = BlockPoints(np.array_split(rng.permutation(rows), 37))
-    assert sample_classes([shuffled], 100, seed, 0, limits)[0].rows.tobytes() == drawn.rows.tobytes()
+    shuffled = of_one_class(np.array_split(rng.permutation(rows), 37))
+    assert sample_classes(shuffled, 100, seed, 0, limits)[0].rows.tobytes() == drawn.rows.tobytes()
     assert len(drawn.rows) == 100
     assert abs(copies(drawn.rows, rows[0]) - copies(rows, rows[0]) / 60) < 1
 
@@ -113,7 +133,7 @@ def test_every_row_is_drawn_as_often_as_its_copies_say():
 
 def test_every_class_keeps_its_fewest_rows_and_knows_their_weight():
     rows = distinct(30_000)
-    classes = [ArrayPoints(part) for part in np.split(rows, [10, 3010])]
+    classes = in_arrays(*np.split(rows, [10, 3010]))
     samples = sample_classes(classes, n_wanted=3000, seed=1)
     assert [len(drawn.rows) for drawn in samples] == [10, 1000, 2699]
     assert [drawn.weight for drawn in samples] == [1.0, 3.0, 26_990 / 2699]
@@ -154,10 +174,11 @@ def test_classes_of_the_same_blocks_share_passes():
     rows = distinct(3000)
     rows[::3] = 0.0
     parts, labels = np.array_split(rows, 3), np.array_split(np.arange(3000) % 2, 3)
-    blocks = Counted(parts)
-    _, classes, _ = points_by_class(blocks, [BlockLabels.of(own) for own in labels], [part.shape for part in parts])
+    found = in_blocks(parts, labels)
+    blocks = Counted(found.blocks)
+    classes = LabelledBlocks(blocks, found.n_columns, found.labels, found.sizes)
     samples = sample_classes(classes, 40, 0, 0, MemoryLimits(40, 40))
-    assert blocks.n_read == 2 * 3
+    assert blocks.n_passes == 2
     for k, drawn in enumerate(samples):
         assert drawn.rows.tobytes() == sample(rows[k::2], 20, limits=MemoryLimits(40, 40)).rows.tobytes()
 
@@ -182,7 +203,7 @@ def test_frequent_hashes_are_found_however_rows_come(blocks, n_counters):
 @pytest.mark.parametrize("limits", [MemoryLimits(), MemoryLimits(200, 100)])
 def test_a_cluster_draws_the_sample_of_the_same_rows(client, limits):
     dask, da = package_or_skip("dask"), package_or_skip("dask.array")
-    from sepc.points.engines import labelled_points
+    from sepc.points.engines import labelled_blocks
 
     rng = np.random.default_rng(0)
     rows = distinct(5000, 3)
@@ -191,11 +212,10 @@ def test_a_cluster_draws_the_sample_of_the_same_rows(client, limits):
     cuts = [700, 700, 701, 4000]
     parts = [da.from_delayed(dask.delayed(part), (np.nan, 3), float) for part in np.split(rows, cuts)]
     targets = [da.from_delayed(dask.delayed(part), (np.nan,), labels.dtype) for part in np.split(labels, cuts)]
-    _, there, _ = labelled_points(da.concatenate(parts), da.concatenate(targets))
-    _, here, _ = points_by_class(np.split(rows, cuts), [BlockLabels.of(own) for own in np.split(labels, cuts)])
-    expected = [
-        sample_classes(sets, 300, 5, 100, limits) for sets in (here, [ArrayPoints(rows[labels == k]) for k in "ab"])
-    ]
+    there, _ = labelled_blocks(da.concatenate(parts), da.concatenate(targets))
+    here = in_blocks(np.split(rows, cuts), np.split(labels, cuts))
+    arrays_of_classes = in_arrays(*(rows[labels == k] for k in "ab"))
+    expected = [sample_classes(sets, 300, 5, 100, limits) for sets in (here, arrays_of_classes)]
     for k, drawn in enumerate(sample_classes(there, 300, 5, 100, limits)):
         for samples in expected:
             assert (drawn.weight, drawn.rows.tobytes()) == (samples[k].weight, samples[k].rows.tobytes())

@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sepc.geometry import ArrayPoints, BlockPoints, Ellipsoid
-from sepc.points.reductions import (
-    ColumnRange,
-    CountInside,
-    Moments,
-    ProjectionCounts,
-    ProjectionRange,
-    Signatures,
-    Tail,
-)
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.reductions import ColumnRange, Moments, Signatures, combine_in_order
+from sepc.points.tiles import project
+
+
+@dataclass(frozen=True)
+class InBlocks:
+    """Rows that are summarised block by block."""
+
+    blocks: list
+
+    def reduce(self, reduction):
+        return reduction.finish(combine_in_order(reduction.combine, map(reduction.map, self.blocks)))
 
 
 @dataclass(frozen=True)
@@ -34,19 +37,11 @@ CELLS = st.sampled_from([-2.0, -1.0, -0.0, 0.0, 0.1, 0.3, 1.0, 1e3]) | st.floats
 
 
 @st.composite
-def blocked_rows(draw, min_rows=0):
-    """Rows, and a set of them in blocks where earlier splits have removed some rows."""
-    n, d = draw(st.integers(min_rows, 12)), draw(st.integers(1, 3))
+def blocked_rows(draw):
+    """Rows, and the same in blocks."""
+    n, d = draw(st.integers(0, 12)), draw(st.integers(1, 3))
     rows = draw(arrays(np.float64, (n, d), elements=CELLS))
-    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=5)))
-    blocks = np.split(rows, cuts)
-    kept = [draw(st.none() | arrays(np.bool_, len(block))) for block in blocks]
-    left = [block if mask is None else block[mask] for block, mask in zip(blocks, kept, strict=True)]
-    return np.concatenate(left), BlockPoints(blocks, kept)
-
-
-def directions_for(rows, seed=0):
-    return np.random.default_rng(seed).normal(size=(rows.shape[1], 2))
+    return rows, InBlocks(np.split(rows, sorted(draw(st.lists(st.integers(0, n), max_size=5)))))
 
 
 @given(blocked_rows())
@@ -65,45 +60,6 @@ def test_ranges_of_any_blocking(case):
     lowest, highest = points.reduce(ColumnRange())
     assert (lowest == rows.min(axis=0, initial=np.inf)).all()
     assert (highest == rows.max(axis=0, initial=-np.inf)).all()
-    directions, origin = directions_for(rows), np.full(rows.shape[1], 0.3)
-    values = (rows - origin) @ directions
-    lowest, highest = points.reduce(ProjectionRange(directions, origin))
-    np.testing.assert_allclose(lowest, values.min(axis=0, initial=np.inf), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(highest, values.max(axis=0, initial=-np.inf), rtol=1e-12, atol=1e-12)
-
-
-@given(blocked_rows(), st.lists(CELLS, min_size=1, max_size=5))
-def test_histogram_of_any_blocking(case, edges):
-    rows, points = case
-    edges = np.unique(edges)
-    direction = np.eye(rows.shape[1])[0]
-    histogram = points.reduce(ProjectionCounts(direction, edges))
-    bins = np.searchsorted(edges, rows[:, 0], side="right")
-    for b in range(len(edges) + 1):
-        values = rows[bins == b, 0]
-        assert histogram.counts[b] == len(values)
-        assert histogram.lowest[b] == values.min(initial=np.inf)
-        assert histogram.highest[b] == values.max(initial=-np.inf)
-
-
-@given(blocked_rows(), CELLS, CELLS)
-def test_tail_of_any_blocking(case, first, second):
-    rows, points = case
-    lower, upper = min(first, second), max(first, second)
-    groups = points.reduce(Tail(np.eye(rows.shape[1])[0], lower, upper))
-    masks = rows[:, 0] > upper, (rows[:, 0] >= lower) & (rows[:, 0] <= upper)
-    for group, mask in zip(groups, masks, strict=True):
-        assert group.n == mask.sum()
-        mean = rows[mask].mean(axis=0) if mask.any() else np.zeros(rows.shape[1])
-        np.testing.assert_allclose(group.mean, mean, rtol=1e-12, atol=1e-12)
-
-
-@given(blocked_rows())
-def test_counts_inside_of_any_blocking(case):
-    rows, points = case
-    regions = (Beyond(0, 0.0), Beyond(0, 0.3), Ellipsoid(np.zeros(rows.shape[1]), np.eye(rows.shape[1])))
-    expected = [(rows[:, 0] > 0).sum(), (rows[:, 0] > 0.3).sum(), (np.linalg.norm(rows, axis=1) <= 1 + 1e-10).sum()]
-    assert points.reduce(CountInside(regions)).tolist() == expected
 
 
 @pytest.mark.parametrize("n_regions", [0, 2, 64, 65])
@@ -130,10 +86,6 @@ def test_reductions_join_tiles_of_one_block():
     lowest, highest = points.reduce(ColumnRange())
     assert (lowest == rows.min(axis=0)).all()
     assert (highest == rows.max(axis=0)).all()
-    beyond, _ = points.reduce(Tail(np.array([0.0, 1.0, 0.0]), 0.5, 0.5))
-    assert beyond.n == (rows[:, 1] > 0.5).sum()
-    np.testing.assert_allclose(beyond.mean, rows[rows[:, 1] > 0.5].mean(axis=0), rtol=0, atol=1e-14)
-    assert points.reduce(CountInside((Beyond(2, 0.1),))).tolist() == [(rows[:, 2] > 0.1).sum()]
     assert points.reduce(Signatures((Beyond(2, 0.1),))).counts.tolist() == [
         (rows[:, 2] <= 0.1).sum(),
         (rows[:, 2] > 0.1).sum(),
@@ -155,7 +107,7 @@ def test_moments_keep_their_digits_far_from_zero(order):
 def test_moments_of_mapped_rows_are_those_of_the_mapped_array():
     rng = np.random.default_rng(2)
     rows, origin, matrix = rng.normal(size=(9000, 3)) + 5, rng.normal(size=3), rng.normal(size=(3, 2))
-    spread = BlockPoints(np.array_split(rows, 3)).reduce(Moments(origin, matrix))
+    spread = InBlocks(np.array_split(rows, 3)).reduce(Moments(origin, matrix))
     mapped = (rows - origin) @ matrix
     np.testing.assert_allclose(spread.mean, mapped.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(spread.scatter, np.cov(mapped.T) * 8999, rtol=1e-12)
@@ -173,7 +125,7 @@ def test_the_mean_of_the_largest_numbers_is_finite_and_what_leaves_the_range_sho
     assert ArrayPoints(rows).reduce(Moments()).mean == pytest.approx(rows[0])
     for size in (1e300, 1e-300):
         near = np.random.default_rng(2).normal(size=(5000, 2))
-        scatter = BlockPoints(np.array_split(near * size, 3)).reduce(Moments()).scatter
+        scatter = InBlocks(np.array_split(near * size, 3)).reduce(Moments()).scatter
         assert not np.isfinite(scatter).all() or (scatter == 0).all()
 
 
@@ -181,8 +133,8 @@ def test_the_mean_of_the_largest_numbers_is_finite_and_what_leaves_the_range_sho
 def test_a_row_projects_to_the_same_bits_in_any_block(d):
     rng = np.random.default_rng(d)
     rows, direction, origin = rng.normal(size=(200, d)), rng.normal(size=d), rng.normal(size=d)
-    alone = [float(ArrayPoints(row[None]).reduce(ProjectionRange(direction, origin))[0]) for row in rows]
+    alone = [float(project(row[None], direction, origin)[0]) for row in rows]
     np.testing.assert_allclose(alone, (rows - origin) @ direction, rtol=0, atol=1e-13)
-    for same in (rows, np.asfortranarray(rows), rows[::-1]):
-        histogram = ArrayPoints(same).reduce(ProjectionCounts(direction, np.sort(alone), origin))
-        assert histogram.lowest[1:].tolist() == histogram.highest[1:].tolist() == sorted(alone)
+    assert project(rows, direction, origin).tolist() == alone
+    assert project(np.asfortranarray(rows), direction, origin).tolist() == alone
+    assert project(rows[::-1], direction, origin).tolist() == alone[::-1]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cone_oracle import nearest_by_clarabel
+from cone_oracle import nearest_by_scs
 from loans import limits_of, loans, model_of_loans
 from optional import package_or_skip
 
@@ -99,17 +99,17 @@ def holds(box, places, rows):
 
 
 @pytest.mark.parametrize("i", range(6))
-def test_the_convex_part_is_as_cheap_as_a_cone_solver_finds(i):
+def test_the_convex_part_is_as_cheap_as_another_solver_finds(i):
     limits = limits_at(i)
     every = Box.whole(limits)
     for k in ellipsoids_of(limits, "paid"):
         found = every.project(k)
-        nearest = nearest_by_clarabel(limits.start, replace_weightless(every.projector(k)))
+        nearest = nearest_by_scs(limits.start, replace_weightless(every.projector(k)))
         assert found.squared == pytest.approx(nearest, rel=1e-6, abs=1e-6)
 
 
 def replace_weightless(projector):
-    """Fixed coordinates have no weight in ours; the cone solver does not care."""
+    """Fixed coordinates have no weight in ours; the other solver does not care."""
     return replace(projector, weights=np.where(projector.low < projector.high, projector.weights, 1.0))
 
 

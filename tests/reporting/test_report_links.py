@@ -90,7 +90,7 @@ def test_a_trusted_classifier_has_the_picture_and_regions_of_its_partition(moons
         inside = decisions.region == place.region
         assert place.n_accepted == decisions.accepted[inside].sum()
         assert place.n_right == (decisions.label == y)[inside].sum()
-    assert made.figures.weights.disagreement is None
+    assert not made.figures.weights.gives_labels
 
 
 def test_values_are_those_of_the_table_that_came_in():

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 import unicodedata
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,8 +12,9 @@ from optional import package_or_skip
 from sklearn.datasets import load_iris, make_blobs
 
 from sepc import SEPClassifier, report
-from sepc.reporting.svg import overlap_chart, ticks
-from sepc.reporting.tables import Markup, tag
+from sepc.documents.charts import ticks
+from sepc.documents.markup import Markup, svg, tag
+from sepc.views.charts import overlap_chart
 from sepc.wording import columns_of
 
 pd = package_or_skip("pandas")
@@ -24,7 +24,7 @@ OURS = {
     *("h1", "h2", "p", "ul", "li", "a", "dl", "dt", "dd", "div", "figure", "figcaption"),
     *("strong", "small", "span", "details", "summary", "ol", "input", "label", "output", "button"),
     *("table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "desc", "defs", "pattern", "clippath", "g"),
-    *("rect", "line", "polyline", "path", "circle", "ellipse", "text", "use"),
+    *("rect", "line", "polyline", "polygon", "path", "circle", "ellipse", "text", "use"),
 }
 VOID = {"meta", "input"}
 
@@ -146,12 +146,11 @@ def test_overlaps_are_drawn_for_more_than_two_classes_and_not_for_many():
     X, y = load_iris(return_X_y=True)
     for n, n_drawn in ((2, 0), (3, 6)):
         X_n, y_n = X[y < n], y[y < n]
-        made = report(SEPClassifier(max_ellipsoids=3).fit(X_n, y_n), X_n, X_train=X_n, y_train=y_n)
-        drawn = overlap_chart(made.figures.landscape)
-        assert (drawn or "").count(" % of ") == n_drawn
+        found = report(SEPClassifier(max_ellipsoids=3).fit(X_n, y_n), X_n, X_train=X_n, y_train=y_n).figures.landscape
+        drawn = overlap_chart(found.classes, found.inside.tolist())
+        assert (svg(drawn) if drawn else "").count("\u00a0% of ") == n_drawn
     many = tuple(f"class {i}" for i in range(31))
-    inside = tuple(tuple(0.25 for _ in many) for _ in many)
-    assert overlap_chart(replace(made.figures.landscape, names=many, inside=inside)) is None
+    assert overlap_chart(many, tuple(tuple(0.25 for _ in many) for _ in many)) is None
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 0.013), (-3.2, 17.9), (1e6, 1.0001e6), (0, 3), (-2e-9, 1e-9)])

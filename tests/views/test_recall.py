@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sepc import SelectiveClassifier, SEPClassifier, report
-from sepc.views.outcomes import missed, recalls
+from sepc.views.outcomes import class_scores, missed
 
 CLASSES = np.array(["common", "rare"])
 
@@ -17,7 +17,7 @@ def outcome(n_common, n_rare, n_found, n_accepted_found, n_accepted_missed):
     label = np.concatenate([np.repeat("common", n_common), np.where(found, "rare", "common")])
     place = np.where(found, np.arange(n_rare), np.arange(n_rare) - n_found)
     accepted = place < np.where(found, n_accepted_found, n_accepted_missed)
-    return recalls(label, np.concatenate([np.ones(n_common, dtype=bool), accepted]), truth, CLASSES)
+    return class_scores(label, np.concatenate([np.ones(n_common, dtype=bool), accepted]), truth, CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,11 @@ def test_tells_whether_accepted_rows_miss_most_of_a_rare_class(counts, is_missed
     n_common, n_rare, n_found, n_accepted_found, n_accepted_missed = counts
     found = outcome(*counts)
     common, rare = found
-    assert (common.n_rows, common.n_found, common.n_accepted, common.is_rare) == (*[n_common] * 3, False)
-    assert (rare.n_rows, rare.n_found, rare.n_found_accepted) == (n_rare, n_found, n_accepted_found)
-    assert (rare.n_accepted, rare.is_rare) == (n_accepted_found + n_accepted_missed, n_common == 990)
-    assert rare.share == n_found / n_rare
+    assert (common.all_rows.n_true, common.all_rows.n_right, common.accepted.n_true) == (*[n_common] * 3,)
+    assert (rare.all_rows.n_true, rare.all_rows.n_right, rare.accepted.n_right) == (n_rare, n_found, n_accepted_found)
+    assert rare.accepted.n_true == n_accepted_found + n_accepted_missed
+    assert (common.is_rare, rare.is_rare) == (False, n_common == 990)
+    assert rare.all_rows.recall == n_found / n_rare
     assert bool(missed(found)) is is_missed
 
 

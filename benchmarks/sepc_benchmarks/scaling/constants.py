@@ -18,8 +18,9 @@ from threadpoolctl import threadpool_limits
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.model.counts import StackedSignatures
+from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
 from sepc.points.proportional_sample import RowCounts
-from sepc.points.reductions import BlockLabels, points_by_class, reduce_each
+from sepc.points.reductions import Transformed
 from sepc.points.row_digest import N_HASHES
 from sepc.points.streams import BLOCK_CELLS, ParquetSource
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK, Ellipsoid
@@ -82,18 +83,18 @@ def measured(d: int, most: int, n_cells: int = BLOCK_CELLS, n_sample: int = SAMP
 def costs_of_rows(fitted: SEPClassifier, drawn: Drawn) -> dict[str, float]:
     """Nanoseconds of the processor a row, each the median of a few runs on one block."""
     rows, y = drawn.rows(0), drawn.labels(0)
-    whole, classes, _ = points_by_class([rows], [BlockLabels.of(y)])
+    block = of_block(rows, BlockLabels.of(y))
     standard, signatures = signatures_of(fitted)
     look = RowCounts(0, LIMIT, HELD, COUNTERS)
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         table = ParquetSource.at(drawn.write_parquet(Path(folder) / "rows"), "label")
         tasks = {
             "read": lambda: table.rows(0),
-            "labels": lambda: points_by_class([rows], [table.labels(0)]),
+            "labels": lambda: of_block(rows, table.labels(0)),
             "prepare": lambda: prepare(rows, y),
-            "extent": lambda: Extent.of(whole),
-            "sample": lambda: reduce_each(classes, look),
-            "signatures": lambda: reduce_each(classes, standard.of_reduction(signatures)),
+            "extent": lambda: Extent.of(block),
+            "sample": lambda: block.reduce_each({0: look, 1: look}),
+            "signatures": lambda: block.reduce_each(dict.fromkeys((0, 1), Transformed(signatures, standard.place))),
             "decide": lambda: fitted.decide(rows[:BATCH]).accepted.sum(),
         }
         found = {name: 1e9 * processor_seconds(task) / len(rows) for name, task in tasks.items()}
@@ -148,12 +149,16 @@ def signatures_of(fitted: SEPClassifier) -> tuple[Standardization, StackedSignat
     return Standardization(model.shift, model.scale), stacked
 
 
+def of_block(rows: Any, labels: BlockLabels) -> LabelledBlocks:
+    """A single block in memory."""
+    return LabelledBlocks.of(ArrayBlocks([Block(rows, labels)]))
+
+
 def prepare(rows: Any, y: Any) -> None:
     """What a worker does with a block before the first pass."""
     from sepc.points.inputs import as_points
 
-    np.ascontiguousarray(as_points(rows).gather(len(rows)))
-    points_by_class([rows], [BlockLabels.of(y)])
+    of_block(np.ascontiguousarray(as_points(rows).rows), BlockLabels.of(y))
 
 
 def processor_seconds(task: Callable[[], object], rounds: int = ROUNDS) -> float:

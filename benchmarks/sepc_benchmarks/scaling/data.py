@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
+
 Records = list[dict[str, Any]]
 Tables = dict[str, Records]
 Rows = NDArray[np.float64]
@@ -44,6 +46,11 @@ class Drawn:
     def blocks(self) -> tuple[list[Rows], list[Labels]]:
         """All blocks, in memory."""
         return [self.rows(i) for i in range(self.n_blocks)], [self.labels(i) for i in range(self.n_blocks)]
+
+    def in_blocks(self) -> LabelledBlocks:
+        """All blocks, in memory, as a fit takes them."""
+        blocks, labels = self.blocks()
+        return LabelledBlocks.of(ArrayBlocks([*map(Block, blocks, map(BlockLabels.of, labels))]))
 
     def on_dask(self, client: Any) -> tuple[Any, Any]:
         """All blocks as Dask arrays, drawn on the workers and kept there."""

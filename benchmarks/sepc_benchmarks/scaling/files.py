@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import shutil
 import tempfile
 import time
@@ -14,7 +15,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sepc.estimators.sep import fitting
-from sepc.points.streams import ParquetBlocks, ParquetSource
+from sepc.points.blocks import Block
+from sepc.points.streams import labelled_blocks
 from sepc_benchmarks.scaling.data import Drawn, Records, forget_peak, peak_megabytes
 from sepc_benchmarks.scaling.fits import classifier
 
@@ -38,10 +40,13 @@ def parquet(drawn: Drawn, most: int, fit_rows: int) -> Records:
 def bare_read(files: Path) -> float:
     """Seconds of one pass that reads every row as a fit does, and adds the numbers up."""
     started = time.perf_counter()
-    blocks = ParquetBlocks(ParquetSource.at(files, "label"))
-    total = sum(float(blocks[i].sum()) for i in range(len(blocks)))
-    assert np.isfinite(total)
+    blocks, _ = labelled_blocks(files, "label")
+    assert np.isfinite(blocks.blocks.map_blocks(sum_of, operator.add))
     return time.perf_counter() - started
+
+
+def sum_of(block: Block) -> float:
+    return float(block.rows.sum())
 
 
 def fit_file(files: Path, most: int, fit_rows: int) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import numpy as np
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
-from sepc.points.engines import DaskPoints
-from sepc.points.reductions import BlockLabels, points_by_class
+from sepc.points import engines
 from sepc_benchmarks.scaling.data import (
     Drawn,
     Records,
@@ -40,18 +39,16 @@ ARRAYS = ("centers", "roots", "owners", "isolated", "shift", "scale", "class_cou
 
 
 def classifier(most: int, **options: Any) -> SEPClassifier:
-    """A classifier of all rows, by counts, or with `fit_rows` one with everything, as by default."""
-    trust = "counts" if options.get("fit_rows") is None else "weights"
-    given: dict[str, Any] = {"trust": trust, "max_ellipsoids": most, "fit_rows": None, "random_state": 0} | options
-    return SEPClassifier(0.05, **given)
+    """A classifier with at most this many ellipsoids."""
+    return SEPClassifier(0.05, max_ellipsoids=most, **options)
 
 
 def are_same(left: SEPClassifier, right: SEPClassifier) -> bool:
     a, b = left.model_, right.model_
     same = all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ARRAYS)
     same = same and np.array_equal(a.table.counts, b.table.counts)
-    if a.weights is None or b.weights is None:
-        return same and a.weights is b.weights
+    assert a.weights is not None
+    assert b.weights is not None
     weighed = zip(vars(a.weights).values(), vars(b.weights).values(), strict=True)
     return same and all(np.array_equal(one, other) for one, other in weighed)
 
@@ -67,30 +64,49 @@ def fit_on_workers(client: Any, drawn: Drawn, most: int, **options: Any) -> tupl
     X, y = drawn.on_dask(client)
     forget_peak()
     before, busy, started = peak_megabytes(), cpu_seconds(client), time.perf_counter()
-    training = TrainingSet.of_collection(X, y)
-    del X, y
-    seconds = time.perf_counter() - started + fit_on_points(model, training)
-    assert isinstance(training.rows, DaskPoints)
-    busy, peak, traffic = cpu_seconds(client) - busy, peak_megabytes(), training.rows.traffic
+    with Traffic() as traffic:
+        training = TrainingSet.of_collection(X, y)
+        del X, y
+        seconds = time.perf_counter() - started + fit_on_points(model, training)
     return model, {
         "seconds": seconds,
-        "processor seconds": busy,
-        "passes": traffic.n_passes,
-        "kB moved a pass": traffic.n_bytes / traffic.n_passes / 1e3,
-        "MB of the driver": peak - before,
+        "processor seconds": cpu_seconds(client) - busy,
+        "passes": len(traffic.bytes),
+        "kB moved a pass": float(np.mean(traffic.bytes)) / 1e3,
+        "MB of the driver": peak_megabytes() - before,
         "ms an empty pass": 1e3 * seconds_of_nothing(training.rows),
     }
 
 
-def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) -> dict[str, Any]:
+class Traffic:
+    """How many bytes the workers send to this process in each pass."""
+
+    def __enter__(self) -> Traffic:
+        self.bytes: list[int] = []
+        self.waiting = engines.answers_of
+
+        def answers(client: Any, futures: Any) -> Any:
+            found = self.waiting(client, futures)
+            self.bytes.append(sum(map(len, found)))
+            return found
+
+        engines.answers_of = answers
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        engines.answers_of = self.waiting
+
+
+def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int) -> dict[str, Any]:
     """The cluster beside blocks and beside one array; the workers first, so that this process is still small."""
     model, record = fit_on_workers(client, drawn, most, fit_rows=fit_rows)
-    blocks, labels = drawn.blocks()
     in_blocks, in_memory = classifier(most, fit_rows=fit_rows), classifier(most, fit_rows=fit_rows)
-    points = points_by_class(blocks, [BlockLabels.of(own) for own in labels])
-    fit_on_points(in_blocks, TrainingSet(*points, GivenColumns(drawn.d)))
-    X, y = np.concatenate(blocks), np.concatenate(labels)
-    del blocks, labels
+    found = drawn.in_blocks()
+    fit_on_points(in_blocks, TrainingSet(found, found, found.labels, GivenColumns(drawn.d)))
+    del found
+    rows, labels = drawn.blocks()
+    X, y = np.concatenate(rows), np.concatenate(labels)
+    del rows, labels
     busy, started = cpu_seconds(), time.perf_counter()
     in_memory.fit(X, y)
     busy, memory_seconds = cpu_seconds() - busy, time.perf_counter() - started
@@ -101,7 +117,7 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int | None) 
         "x in memory, less empty passes": (record["seconds"] - latency) / memory_seconds,
         "the same in memory": busy,
     }
-    head = {"rows": f"{drawn.n:,} x {drawn.d}", "fit_rows": "all" if fit_rows is None else f"{fit_rows:,}"}
+    head = {"rows": f"{drawn.n:,} x {drawn.d}", "fit_rows": f"{fit_rows:,}"}
     proof = {"same as in blocks": are_same(model, in_blocks)} | differing(model, in_memory, n_new)
     return head | record | times | proof
 
@@ -117,22 +133,19 @@ def differing(model: SEPClassifier, other: SEPClassifier, n: int) -> dict[str, A
     return told | {"of these on a boundary": int(on_boundary.sum())}
 
 
-def fits(chosen: list[tuple[Drawn, int | None]], most: int, n_new: int) -> Tables:
+def fits(chosen: list[tuple[Drawn, int]], most: int, n_new: int) -> Tables:
     with cluster(2) as client:
         records = [fit(client, drawn, most, n_new, fit_rows) for drawn, fit_rows in chosen]
     return {title: [{name: one[name] for name in (*HEAD, *names)} for one in records] for title, names in FIT.items()}
 
 
-def speedup(drawn: Drawn, most: int, n_score: int, batch: int) -> Records:
+def speedup(model: SEPClassifier, drawn: Drawn) -> Records:
+    """Scoring with one worker and with two."""
     records: Records = []
     for n_workers in (1, 2):
         with cluster(n_workers) as client:
-            model, fitted = fit_on_workers(client, drawn, most)
-            scored = on_dask(client, model, Drawn(n_score, drawn.d, n_score // batch))
-        head = {"workers": n_workers, "fit of": f"{drawn.n:,} x {drawn.d}", "seconds": fitted["seconds"]}
-        record = head | {"scored": f"{n_score:,} x {drawn.d}", "seconds to score": scored["seconds"]}
-        records.append(record | {name: fitted[name] for name in ("passes", "ms an empty pass", "processor seconds")})
+            scored = on_dask(client, model, drawn)
+        records.append({"workers": n_workers, "scored": scored["rows"], "seconds to score": scored["seconds"]})
     for record in records:
-        record["speed-up of fit"] = records[0]["seconds"] / record["seconds"]
-        record["speed-up of score"] = records[0]["seconds to score"] / record["seconds to score"]
+        record["speed-up"] = records[0]["seconds to score"] / record["seconds to score"]
     return records

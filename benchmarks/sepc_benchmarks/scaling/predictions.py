@@ -90,17 +90,14 @@ def sample_megabytes(costs: Constants) -> float:
 
 
 def megabytes_of_files(n: int, costs: Constants, once: float) -> float:
-    """The fit of the sample, three blocks (being read, next and worked on), and a byte for each row and class."""
+    """The fit of the sample, three blocks (being read, next and worked on), and at most a byte a row and class."""
     return once + 1e-6 * (3 * 8 * block_cells(n, costs.features) + n * N_CLASSES)
 
 
-def megabytes_moved(n_runs: int, costs: Constants) -> float:
-    """What workers send to the driver, nearly all of it for the sample.
-
-    Every run of neighbouring blocks sends the rows it must hold, and its counters.
-    """
+def megabytes_moved(n_blocks: int, costs: Constants) -> float:
+    """What workers send to each other at worst: for the sample, the least rows that a block holds, and its counters."""
     least = HELD * row_bytes(costs) + COUNTERS * HASH_AND_COUNT
-    return sample_megabytes(costs) + 1e-6 * n_runs * N_CLASSES * least
+    return 1e-6 * n_blocks * N_CLASSES * least
 
 
 def row_bytes(costs: Constants) -> int:
@@ -113,7 +110,6 @@ def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float
     cells = 8.0 * n * costs.features
     n_blocks = int(np.ceil(cells / bytes_a_block))
     held = cells + n * N_CLASSES
-    driver = megabytes_moved(n_blocks, costs) / 1e3
     memory = machines.workers * machines.gigabytes
     return {
         "rows": f"{n:.0e} x {costs.features}".replace("e+0", "e").replace("e+", "e"),
@@ -123,7 +119,8 @@ def worked_out(n: int, costs: Constants, machines: Cluster, bytes_a_block: float
         "of these on the driver": costs.once / 60,
         "GB a machine": held / machines.workers / 1e9,
         "fits": "yes" if 1.5 * held / 1e9 <= memory else "no",
-        "GB through the driver, at worst": driver,
+        "GB between the workers, at worst": megabytes_moved(n_blocks, costs) / 1e3,
+        "MB to the driver": sample_megabytes(costs),
         "score, minutes": seconds_of_scores(n, costs, machines.pace) / 60,
         "reading once at 100 MB/s a core, minutes": cells / (machines.workers * machines.cores * 100e6) / 60,
     }

@@ -83,8 +83,7 @@ def fit_on_dask(n: int, d: int, most: int, **sizes: int) -> Run:
         run, costs = between(client, d, most, sizes, lambda _: fit_on_workers(client, drawn, **options)[1])
     head = {"what": "fit, Dask", "rows": f"{n:,} x {d}", "seconds on the clock": run["seconds"]}
     times = beside("processor seconds", run["processor seconds"], costs.once + seconds_of_rows(n, costs))
-    moved = {"MB moved": run["passes"] * run["kB moved a pass"] / 1e3, "MB of the driver": run["MB of the driver"]}
-    return Run(head | times | moved, costs)
+    return Run(head | times, costs)
 
 
 def score_on_dask(n: int, d: int, most: int, **sizes: int) -> Run:

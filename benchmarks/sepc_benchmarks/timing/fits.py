@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
-from sepc.points.reductions import BlockLabels, points_by_class
+from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
 from sepc_benchmarks.measure import bare_pass
 from sepc_benchmarks.timing.data import TEST_SEED, Rows, Split, noisy, noisy_blocks
 from sepc_benchmarks.timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF, made
@@ -95,8 +95,11 @@ def blocks(sizes: tuple[int, ...], n_test: int, rounds: int) -> Tables:
 
 
 def _fit_blocks(model: SEPClassifier, drawn: list[Rows], labels: list[Any]) -> object:
-    points = points_by_class(drawn, [BlockLabels.of(own) for own in labels])
-    return model._fit_training(TrainingSet(*points, GivenColumns(drawn[0].shape[1])), model._settings())
+    pairs = zip(drawn, map(BlockLabels.of, labels), strict=True)
+    found = LabelledBlocks.of(ArrayBlocks([Block(*pair) for pair in pairs]))
+    return model._fit_training(
+        TrainingSet(found, found, found.labels, GivenColumns(found.n_columns)), model._settings()
+    )
 
 
 def _bare_blocks(drawn: list[Rows]) -> None:

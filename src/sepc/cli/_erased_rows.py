@@ -16,7 +16,7 @@ from sepc.cli.labelled_rows import found_rows, read_sample
 from sepc.cli.rows import open_table
 from sepc.cli.source import PACKED, Source, source_from
 from sepc.cli.tables import ColumnType, Table, as_text, check_names
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 from sepc.wording import counted, shown
 
 # The column of the file of ids that holds row numbers instead of ids.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepc.cli._messages import InputError, complain
 from sepc.cli._model_rows import RowDigest, beside, rows_in_batches
-from sepc.io.container import resolve_links
+from sepc.io.atomic_files import resolve_links
 
 if TYPE_CHECKING:
     from sepc.io.codec import Reader

@@ -45,29 +45,36 @@ from sepc.cli._messages import (
     one_line,
 )
 
-COMMANDS: dict[str, Any] = {
-    "look": look,
-    "landscape": landscape,
-    "fit": fit,
-    "score": score,
-    "explain": explain,
-    "report": report,
-    "monitor": monitor,
-    "review": review,
-    "audit": audit,
-    "repair": repair,
-    "diff": diff,
-    "check-plan": check_plan,
-    "counts": counts,
-    "certify": certify,
-    "forget": forget,
-    "verify-receipt": verify_receipt,
-    "inspect": inspect,
-    "export": export,
-    "sign": sign,
-    "verify": verify,
-    "completion": completion,
+GROUPS: dict[str, dict[str, Any]] = {
+    "a model": {
+        "look": look,
+        "landscape": landscape,
+        "fit": fit,
+        "score": score,
+        "explain": explain,
+        "report": report,
+    },
+    "a model in production": {
+        "monitor": monitor,
+        "review": review,
+        "audit": audit,
+        "repair": repair,
+        "diff": diff,
+        "check-plan": check_plan,
+        "counts": counts,
+        "certify": certify,
+        "forget": forget,
+        "verify-receipt": verify_receipt,
+    },
+    "files": {
+        "inspect": inspect,
+        "export": export,
+        "sign": sign,
+        "verify": verify,
+        "completion": completion,
+    },
 }
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 DESCRIPTION = "Classification with calibrated trust: fit a model, use it, explain it, and maintain it in production."
 
@@ -90,6 +97,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options)
         # argparse tells negative numbers from options by this, and the options here all start with a letter.
         self._negative_number_matcher = re.compile(r"-[^-a-zA-Z]")
+
+    def format_help(self) -> str:
+        """The help, with a heading for each group of commands."""
+        text = super().format_help()
+        for group, (first, *_) in GROUPS.items() if self.prog == "sepc" else ():
+            text = re.sub(rf"(?m)^(?=    {first} )", f"\n  {group}:\n", text, count=1)
+        return text
 
     def error(self, message: str) -> NoReturn:
         """Raise with the message and a pointer to --help."""

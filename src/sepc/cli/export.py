@@ -10,7 +10,7 @@ from typing import Any
 from sepc.cli._messages import InputError, say
 from sepc.cli._model_file import add_key_argument, load_model
 from sepc.cli._written_files import check_writable
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 
 HELP = "write a model as an ONNX file or an SQL statement, for programs without Python"
 

@@ -140,17 +140,19 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
     """Accuracy on held-out rows, all and accepted ones, recall by class, and alarms if trust is too high."""
     from sepc.estimators.base import decide_rows
     from sepc.reporting.trust_check import alarms, checks_of
-    from sepc.views.outcomes import missed, recalls, warnings_of
+    from sepc.views.outcomes import class_scores, missed, warnings_of
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
     promise = getattr(estimator, "promise_", None)
     keys = None if promise is None or promise.groups is None else promise.groups.of(rows.X, None)
-    found = recalls(decisions.label, accepted, rows.y, estimator.classes_)
+    found = class_scores(decisions.label, accepted, rows.y, estimator.classes_)
     not_found = missed(found, None if promise is None else promise.highest_risk)
     return {
         "by_class": [
-            {"label": own.name, "rows": own.n_rows, "found": own.n_found, "rare": own.is_rare} for own in found
+            {"label": own.name, "rows": own.all_rows.n_true, "found": own.all_rows.n_right, "rare": own.is_rare}
+            for own in found
+            if own.all_rows.n_true
         ],
         "alarms": list(alarms(checks_of(estimator, decisions, rows.y, right, keys))),
         "warnings": list(warnings_of(not_found, "--class-weight balanced")),

@@ -6,9 +6,8 @@ import argparse
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from sepc.cli._csv_table import CsvTable
 from sepc.cli._memory import add_memory_argument
 from sepc.cli._messages import InputError, names_in
 from sepc.cli.rows import RowReader, open_table
@@ -27,6 +26,9 @@ from sepc.cli.tables import (
     without_gaps,
 )
 from sepc.wording import shown
+
+if TYPE_CHECKING:
+    from sepc.cli._csv_table import CsvTable
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
 
@@ -263,6 +265,8 @@ EMPTY = (b"\n", b"\r\n", b"\r")
 
 def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
     """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read."""
+    from sepc.cli._csv_table import CsvTable
+
     lines = _lines(table, most) if isinstance(table, CsvTable) else None
     if not isinstance(table, CsvTable) or lines is None:
         return None

@@ -12,7 +12,7 @@ from sepc.cli._model_file import load_model
 from sepc.cli._written_files import check_writable
 from sepc.cli.recourse import label_of, limits_from, row_of
 from sepc.cli.source import check_readable
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 
 HTML_ENDINGS = (".html", ".htm")
 

@@ -15,7 +15,7 @@ from sepc.cli._state_files import Record, Run, check_reference, locked, read_sta
 from sepc.cli._written_files import check_result_file, check_writable, write_result
 from sepc.cli.source import add_table_arguments, check_readable
 from sepc.cli.tables import quoted
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 from sepc.wording import counted, visible
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from sepc.cli.look import looked_at
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import check_names
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 
 HELP = "report on a model and held-out rows, as an HTML page or plain text"
 

@@ -16,7 +16,7 @@ from sepc.cli._written_files import TABLES, check_result_file, check_writable, w
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import Source, add_table_arguments, source_from
 from sepc.cli.tables import ColumnType, Features, check_names, data_frame
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sepc.cli.monitor import open_monitor
 from sepc.cli.rows import RowReader, open_table
 from sepc.cli.source import add_table_arguments, source_from
 from sepc.cli.tables import Batch, Table, is_gap, refuse_gaps
-from sepc.io.container import replacing
+from sepc.io.atomic_files import replacing
 from sepc.wording import MOST_NAMES, counted, listed, percent, shown
 
 # Returns the output columns of a batch, and counts of its rows.
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         check_writable(options.output, options.data, options.model)
     estimator = load_model(options.model, options.key)
     with open_table(source_from(options)) as table:
-        from sepc.cli._written_files import DecisionWriter, output_format
+        from sepc.cli.decision_files import DecisionWriter, output_format
 
         form = output_format(options.output)
         scorer = scorer_for(estimator, table, options.features)
@@ -134,7 +134,7 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
     """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
 
-    from sepc.cli._written_files import arrow_columns, columns_of
+    from sepc.cli.decision_files import arrow_columns, columns_of
     from sepc.columns.preparation import UNREAD
 
     decided = scorer.decide if options.monitor is None else _monitored(scorer, options.monitor)

@@ -31,7 +31,17 @@ MOST_ENCODING = 1e3
 
 @record
 class Categories:
-    """The categories of a column."""
+    """The categories of a column.
+
+    Attributes
+    ----------
+    name : str
+        The name of the column.
+    values : tuple
+        The categories seen in training, sorted; None stands for a missing value, if there were any.
+    encodings : (m, k) array
+        The numbers that encode each of them; 0 is the overall mix of labels.
+    """
 
     name: str = text()
     values: tuple[Any, ...] = lists("m")

@@ -184,7 +184,25 @@ class Kind(StrEnum):
 
 @record
 class Column:
-    """A column of the table that was given."""
+    """A column of the table that was given.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the table.
+    kind : Kind
+        What it is taken as.
+    why : str
+        For a column that is left out, what it appears to be; else empty.
+    written : Written or None
+        The notation of numbers or dates, if they come as text or durations.
+    seen : str
+        What its values look like, with an example, if worth reporting.
+    doubt : str
+        What to do about its type, if that is in doubt; otherwise empty.
+    zone : str
+        For dates, "UTC" if times had a time zone, from which they are converted; else empty.
+    """
 
     name: str = text()
     kind: Kind = text(*Kind)

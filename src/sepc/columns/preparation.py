@@ -27,7 +27,17 @@ UNREAD = ", and counts as missing."
 
 @record
 class Preparation:
-    """How the columns of a table become rows: first the features, then a code for every categorical column."""
+    """How the columns of a table become rows: first the features, then a code for every categorical column.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns of the table, in order.
+    all_categories : tuple of Categories
+        The categories of each categorical column, in order.
+    seasons : tuple of str
+        Date columns that span more than a year, whose time of year is a feature too.
+    """
 
     columns: tuple[Column, ...] = parts(Column)
     all_categories: tuple[Categories, ...] = parts(Categories, name="categories")

@@ -47,7 +47,21 @@ class What(StrEnum):
 
 @record
 class Written:
-    """The notation of a column of text."""
+    """The notation of a column of text.
+
+    Attributes
+    ----------
+    what : What
+        What its texts stand for.
+    unit : str
+        The unit before or after a number, if any; for durations, the unit they are counted in.
+    decimal : str
+        The decimal separator.
+    thousands : str
+        The thousands separator; empty if there is none.
+    order : str
+        What comes first in dates such as 03/04/2024: day ("dmy") or month ("mdy"); "ymd" if there are no such dates.
+    """
 
     what: What = text(*What)
     unit: str = text()

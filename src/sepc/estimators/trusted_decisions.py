@@ -32,7 +32,15 @@ CALIBRATION_PENALTY = 1.0
 
 @record
 class Calibration:
-    """A logistic model of whether a label is right, with non-negative coefficients."""
+    """A logistic model of whether a label is right, with non-negative coefficients.
+
+    Attributes
+    ----------
+    coefficients : (s,) array
+        One for each signal.
+    intercept : float
+        The log-odds where all signals are zero.
+    """
 
     coefficients: FloatArray = floats("s", low=0.0, high=MOST_WEIGHT)
     intercept: float = number(-MOST_WEIGHT, MOST_WEIGHT)

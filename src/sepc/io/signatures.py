@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sepc.errors import SignatureError
-from sepc.io.container import decode, read_bytes, replacing, write_whole
+from sepc.io.atomic_files import replacing, write_whole
+from sepc.io.container import decode, read_bytes
 
 # Added to the name of the model file.
 SUFFIX = ".sig"

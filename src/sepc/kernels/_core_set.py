@@ -11,8 +11,7 @@ from scipy.linalg.lapack import dgeqrf, dpotrf, dpotrs, dtrtri, dtrtrs
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.kernels.numeric import power_of_two
-from sepc.points.protocol import PointSet
-from sepc.points.reductions import Moments, Spread, distinct
+from sepc.points.reductions import Moments, PointSet, Spread
 from sepc.shapes.ellipsoid import Ellipsoid, squared_norms
 
 # Mehrotra's method needs 5 to 15 steps; a run that takes more than this is limited by rounding.
@@ -263,6 +262,13 @@ def _is_stalling(history: list[float]) -> bool:
     return len(history) > 3 and min(history[-3:]) > PROGRESS * min(history[:-3])
 
 
+def distinct(rows: FloatArray) -> IntArray:
+    """Indices of the first occurrence of each distinct row, for rows whose columns have a common scale."""
+    # Equal rows have equal projections; on an irrational direction, unequal ones coincide only within rounding.
+    keys = rows @ np.sqrt(np.arange(2.0, rows.shape[1] + 2.0))
+    return np.unique(keys, return_index=True)[1]
+
+
 def _first_working_set(Z: FloatArray, gauges: FloatArray) -> IntArray:
     """All rows if there are few; otherwise the farthest ones and the extremes of every coordinate."""
     N, r = Z.shape
@@ -442,7 +448,7 @@ def frame_of(points: PointSet, spread: Spread) -> WhiteningFrame:
     inner, deviations = _principal_directions(points, spread, unit, varies)
     directions = inner
     if not varies.all():
-        directions = np.zeros((points.n_features, points.n_features))
+        directions = np.zeros((len(unit), len(unit)))
         directions[np.ix_(varies, np.arange(len(inner)))] = inner
         directions[~varies, np.arange(len(inner), len(directions))] = 1.0
     return WhiteningFrame(spread.mean, unit, directions, deviations)
@@ -471,7 +477,7 @@ def _principal_directions(
         deviations, directions = np.sqrt(values[::-1]), vectors.T[::-1]
     else:
         _, deviations, directions = np.linalg.svd(_accurate_factor(points, spread.mean, unit, varies, values, vectors))
-    rank = min(int(np.count_nonzero(deviations > FLAT * deviations[0])), points.n_points - 1)
+    rank = min(int(np.count_nonzero(deviations > FLAT * deviations[0])), spread.n - 1)
     return directions.T, deviations[:rank]
 
 

@@ -42,10 +42,9 @@ class Support(NamedTuple):
 
 
 class Corral(NamedTuple):
-    """Points of a hull, the directions they support, and positive weights that add up to one."""
+    """Points of a hull, and positive weights that add up to one."""
 
     points: FloatArray
-    directions: FloatArray
     weights: FloatArray
 
     @property
@@ -57,13 +56,9 @@ class Corral(NamedTuple):
         """Whether `point` is one of the points, up to `tol` in every feature."""
         return bool(np.abs(self.points - point).max(axis=1).min() <= tol)
 
-    def add(self, point: FloatArray, direction: FloatArray) -> Corral:
+    def add(self, point: FloatArray) -> Corral:
         """Add a support point, with zero weight."""
-        return Corral(
-            np.concatenate((self.points, point[None])),
-            np.concatenate((self.directions, direction[None])),
-            np.concatenate((self.weights, NO_WEIGHT)),
-        )
+        return Corral(np.concatenate((self.points, point[None])), np.concatenate((self.weights, NO_WEIGHT)))
 
     def move_towards(self, weights: FloatArray) -> Corral:
         """Move from the current weights towards `weights` until the first one vanishes; drop those that vanished."""
@@ -75,14 +70,13 @@ class Corral(NamedTuple):
         reached[first] = 0.0
         kept = reached > 0
         left = reached[kept]
-        return Corral(self.points[kept], self.directions[kept], left / left.sum())
+        return Corral(self.points[kept], left / left.sum())
 
 
 @dataclass(frozen=True)
 class MinNorm:
     """The nearest point found, and a bound on its distance from the true one."""
 
-    corral: Corral
     offset: FloatArray
     gap: float
     size: float
@@ -99,20 +93,15 @@ class MinNorm:
         return self.holds_target or self.gap <= TOLERANCE * self.size**2
 
 
-def corral_at(support: Callable[[FloatArray], Support], direction: FloatArray) -> Corral:
-    """A corral of one point: the support point for `direction`."""
-    direction = unit(direction)
-    return Corral(support(direction).point[None], direction[None], np.ones(1))
-
-
-def min_norm_point(
-    support: Callable[[FloatArray], Support], start: Corral, target: FloatArray, max_iterations: int
-) -> MinNorm:
+def min_norm_point(support: Callable[[FloatArray], Support], target: FloatArray, max_iterations: int) -> MinNorm:
     """Find the point of a hull nearest to `target`."""
-    corral = start
+    size = length(target)
+    # Any first direction will do where the target is the origin.
+    first = -target / size if size > 0 else np.eye(1, len(target))[0]
+    corral = Corral(support(first).point[None], np.ones(1))
     radius = _longest(corral.points)
-    size = max(radius, length(target), _longest(corral.points - target))
-    best = MinNorm(corral, corral.point - target, np.inf, size, 0)
+    size = max(radius, size, _longest(corral.points - target))
+    best = MinNorm(corral.point - target, np.inf, size, 0)
     last_norm, n_stalled = np.inf, 0
     for n_iterations in range(1, max_iterations + 1):
         point = corral.point
@@ -120,7 +109,7 @@ def min_norm_point(
         norm = length(offset)
         if norm**2 <= MEETING * size**2:
             # The true offset is no longer, and at an angle that is not obtuse, so the two differ by at most `norm`.
-            return MinNorm(corral, offset, norm**2, size, n_iterations - 1)
+            return MinNorm(offset, norm**2, size, n_iterations - 1)
         direction = offset / norm
         new_point = support(direction).point
         radius = max(radius, length(new_point))
@@ -128,13 +117,13 @@ def min_norm_point(
         gap = max(float(offset @ (point - new_point)), 0.0)
         n_stalled = n_stalled + 1 if norm >= last_norm and gap >= best.gap else 0
         if gap < best.gap:
-            best = MinNorm(corral, offset, gap, size, n_iterations)
+            best = MinNorm(offset, gap, size, n_iterations)
         if gap <= ROUNDING * norm * radius or n_stalled > MAX_STALLED:
             break
         # The points of a corral are equally far along the offset, so adding one again leaves a gap of mere rounding.
         if gap <= SUSPICIOUS * norm * radius and corral.holds(new_point, EPS * radius):
             break
-        corral, last_norm = _nearest_of(corral.add(new_point, direction), target), norm
+        corral, last_norm = _nearest_of(corral.add(new_point), target), norm
     return replace(best, size=size, n_iterations=n_iterations)
 
 
@@ -143,7 +132,7 @@ def _nearest_of(corral: Corral, target: FloatArray) -> Corral:
     while True:
         weights = _affine_weights(corral.points, target)
         if weights.min() > 0:
-            return Corral(corral.points, corral.directions, weights)
+            return Corral(corral.points, weights)
         corral = corral.move_towards(weights)
 
 
@@ -170,12 +159,6 @@ def _affine_weights(points: FloatArray, target: FloatArray) -> FloatArray:
     np.multiply(steps, scale, out=weights[1:])
     weights[0] = 1 - weights[1:].sum()
     return weights
-
-
-def unit(vector: FloatArray) -> FloatArray:
-    """Scale `vector` to length one; a zero vector becomes the first axis, since any direction will do."""
-    norm = length(vector)
-    return vector / norm if norm > 0 else np.eye(1, len(vector))[0]
 
 
 def length(vector: FloatArray) -> float:

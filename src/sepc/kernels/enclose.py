@@ -9,26 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FlatSetWarning, NotConvergedWarning
 from sepc.kernels._core_set import FlatRowsError, RefusedError, WhiteningFrame, enclose_whitened, frame_of
 from sepc.kernels.numeric import divisors, single_threaded
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names
-from sepc.points.protocol import PointSet, reduce_once
-from sepc.points.reductions import MOMENTS, Farthest, ProjectionRange, Spread, distinct
+from sepc.points.reductions import PointSet, Spread
+from sepc.points.tiles import project
 from sepc.shapes.ellipsoid import Ellipsoid, squared_norms
 from sepc.wording import check_number, counted
 
-# Up to this many rows are gathered once and solved as arrays; larger sets are only accessed through reductions.
-LOCAL_ROWS = 200_000
-# The first pool of a larger set: rows gathered per row that an ellipsoid can rest on (fewer cost another pass in 20
-# dimensions, more gain nothing), its smallest and largest size, and how many rows each later pass may add.
-POOL_PER_SUPPORT, POOL_FROM, POOL_TO, MORE_ROWS = 16, 1_000, 20_000, 4_000
-# A set that needs more passes than this will not converge; 2 to 6 are usual.
-MAX_PASSES = 30
-NOT_FLAT = np.zeros(0), np.zeros(0)
 # A feature takes part in a flat direction if its coefficient is at least this share of the largest.
 TAKES_PART = 0.05
 
@@ -84,7 +76,7 @@ class Enclosure(ShownAsCard):
         return Card(f"Enclosure: the smallest ellipsoid, in {counted(d, 'feature')}{flat}", facts)
 
 
-def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200) -> Enclosure:
+def enclose(X: ArrayLike, *, tol: float = 1e-6, max_rounds: int = 200) -> Enclosure:
     """Smallest ellipsoid that contains every row of a table.
 
     The minimum-volume enclosing (Löwner-John) ellipsoid, with a certificate of its duality gap. For any number of rows:
@@ -92,7 +84,7 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
 
     Parameters
     ----------
-    X : array, DataFrame or point set of shape (n, d)
+    X : array or DataFrame of shape (n, d)
         Finite numbers. Scales, offsets, repeated rows and collinear columns do not matter.
     tol : float, default=1e-6
         The largest `gap` that counts as converged.
@@ -140,125 +132,74 @@ def enclose(X: ArrayLike | PointSet, *, tol: float = 1e-6, max_rounds: int = 200
 
 
 def enclose_unless(
-    points: PointSet, is_refused: Callable[[Ellipsoid], bool], *, tol: float, local_rows: int, unit: FloatArray
+    points: ArrayPoints, is_refused: Callable[[Ellipsoid], bool], *, tol: float, unit: FloatArray
 ) -> Enclosure | None:
-    """Smallest ellipsoid of a non-empty point set, or None as soon as it is certain to be refused.
+    """Smallest ellipsoid of a non-empty set of rows, or None as soon as it is certain to be refused.
 
     `is_refused` is called with smaller ellipsoids that are certified to lie inside the smallest enclosing one. It must
     refuse one only if it would refuse every ellipsoid that contains it.
     """
     try:
-        return enclose_points(points, tol=tol, local_rows=local_rows, unit=unit, is_refused=is_refused)
+        return enclose_points(points, tol=tol, unit=unit, is_refused=is_refused)
     except RefusedError:
         return None
 
 
 @single_threaded
 def enclose_points(
-    points: PointSet,
+    points: ArrayPoints,
     *,
     tol: float = 1e-10,
     max_rounds: int = 200,
-    local_rows: int = LOCAL_ROWS,
     unit: FloatArray | None = None,
     is_refused: Callable[[Ellipsoid], bool] | None = None,
 ) -> Enclosure:
-    """Smallest ellipsoid of a non-empty point set, without warnings: the caller judges the certificate.
+    """Smallest ellipsoid of a non-empty set of rows, without warnings: the caller judges the certificate.
 
     `unit` gives, per feature, the unit for the thickness of flat sets; by default the set's own standard deviation.
-
-    A set of at most `local_rows` rows is gathered. Of a larger one, only a pool of the outermost rows is gathered, and
-    each pass over the set adds the rows that lie outside the pool's ellipsoid.
-
-    For `is_refused` see `enclose_unless`; it is not called for sets that are flat or not gathered.
+    For `is_refused` see `enclose_unless`; it is not called for sets that are flat.
     """
-    whole = points.n_points <= local_rows
-    if whole:
-        points = ArrayPoints(points.gather(local_rows))
-    spread = reduce_once(points, MOMENTS)
-    scale = divisors(points, spread, unit)
+    scale = divisors(points, unit)
     if scale is not None:
-        small = ArrayPoints(points.gather(local_rows) / scale)
-        unit = None if unit is None else unit / scale
-        enclosure = enclose_points(small, tol=tol, max_rounds=max_rounds, local_rows=local_rows, unit=unit)
-        return _rescale(enclosure, scale)
-    frame = frame_of(points, spread)
+        small = ArrayPoints(points.rows / scale)
+        enclosure = enclose_points(small, tol=tol, max_rounds=max_rounds, unit=None if unit is None else unit / scale)
+        ellipsoid = Ellipsoid(enclosure.ellipsoid.center * scale, enclosure.ellipsoid.root / scale)
+        return replace(enclosure, ellipsoid=ellipsoid, support=enclosure.support * scale)
+    frame = frame_of(points, points.spread)
     while True:
         try:
-            return _enclose_in(frame, points, whole, tol, max_rounds, local_rows, unit, is_refused)
+            return _enclose_in(frame, points.rows, tol, max_rounds, unit, is_refused)
         except FlatRowsError:
             frame = frame.without_thinnest()
 
 
 def _enclose_in(
     frame: WhiteningFrame,
-    points: PointSet,
-    whole: bool,
+    rows: FloatArray,
     tol: float,
     max_rounds: int,
-    local_rows: int,
     unit: FloatArray | None,
     is_refused: Callable[[Ellipsoid], bool] | None,
 ) -> Enclosure:
     def is_refused_in_white(center: FloatArray, factor: FloatArray) -> bool:
         return is_refused is not None and is_refused(frame.ellipsoid(center, factor))
 
-    may_refuse = is_refused is not None and whole and len(frame.flat_directions) == 0
-    flat_range = points.reduce(ProjectionRange(frame.to_flat, frame.origin)) if len(frame.flat_directions) else NOT_FLAT
-    pool = points.gather(local_rows) if whole else _outermost_rows(points, frame, local_rows)
-    n_more = min(MORE_ROWS, local_rows // 2)
-    best: Enclosure | None = None
-    n_rounds = 0
-    for _ in range(MAX_PASSES):
-        core = enclose_whitened(frame.whiten(pool), tol, max_rounds, is_refused_in_white if may_refuse else None)
-        n_rounds += core.n_rounds
-        center, root = frame.restore(core, flat_range, unit)
-        outside = points.reduce(Farthest(center, root, n_more, above=1.0 + tol))
-        gap = max(core.excess, outside.largest - 1.0, 0.0)
-        if best is None or gap < best.gap:
-            best = Enclosure(
-                ellipsoid=Ellipsoid(center, root / max(1.0, outside.largest) ** 0.5),
-                support=pool[core.support],
-                weights=core.weights,
-                gap=gap,
-                n_rounds=n_rounds,
-                converged=gap <= tol,
-                flat_directions=frame.flat_directions,
-            )
-        news = outside.rows[:0] if whole else _rows_not_in(pool, outside.rows, center, root)
-        if best.converged or len(news) == 0:
-            break
-        pool = _renew_pool(pool, core.support, news, center, root, local_rows)
-    assert best is not None
-    return best
-
-
-def _rescale(enclosure: Enclosure, scale: FloatArray) -> Enclosure:
-    ellipsoid = Ellipsoid(enclosure.ellipsoid.center * scale, enclosure.ellipsoid.root / scale)
-    return replace(enclosure, ellipsoid=ellipsoid, support=enclosure.support * scale)
-
-
-def _outermost_rows(points: PointSet, frame: WhiteningFrame, local_rows: int) -> FloatArray:
-    d = points.n_features
-    n_most = min(max(POOL_FROM, POOL_PER_SUPPORT * d * (d + 3) // 2), POOL_TO, local_rows)
-    return points.reduce(Farthest(frame.origin, frame.to_white.T, n_most)).rows
-
-
-def _rows_not_in(pool: FloatArray, rows: FloatArray, center: FloatArray, root: FloatArray) -> FloatArray:
-    """The rows that are not yet in the pool."""
-    both = np.concatenate([pool, rows])
-    first = distinct((both - center) @ root.T)
-    return both[first[first >= len(pool)]]
-
-
-def _renew_pool(
-    pool: FloatArray, support: IntArray, news: FloatArray, center: FloatArray, root: FloatArray, local_rows: int
-) -> FloatArray:
-    """The pool with `news` added; its innermost rows are dropped if it would exceed `local_rows`."""
-    squared = squared_norms(pool, center, root)
-    squared[support] = np.inf
-    room = max(local_rows - len(news), len(support))
-    return np.concatenate([pool[np.argsort(-squared, kind="stable")[:room]], news])
+    may_refuse = is_refused is not None and len(frame.flat_directions) == 0
+    core = enclose_whitened(frame.whiten(rows), tol, max_rounds, is_refused_in_white if may_refuse else None)
+    along_flat = [project(rows, direction, frame.origin) for direction in frame.to_flat.T]
+    flat_range = np.array([values.min() for values in along_flat]), np.array([values.max() for values in along_flat])
+    center, root = frame.restore(core, flat_range, unit)
+    largest = float(squared_norms(rows, center, root).max())
+    gap = max(core.excess, largest - 1.0, 0.0)
+    return Enclosure(
+        ellipsoid=Ellipsoid(center, root / max(1.0, largest) ** 0.5),
+        support=rows[core.support],
+        weights=core.weights,
+        gap=gap,
+        n_rounds=core.n_rounds,
+        converged=gap <= tol,
+        flat_directions=frame.flat_directions,
+    )
 
 
 def flat_directions(points: PointSet, spread: Spread) -> FloatArray:

@@ -10,8 +10,8 @@ import numpy as np
 from threadpoolctl import LibController, ThreadpoolController
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.points.protocol import PointSet
-from sepc.points.reductions import ColumnRange, Spread
+from sepc.points.in_memory import ArrayPoints
+from sepc.points.reductions import ColumnRange
 
 # Sums of squares in this range have neither overflowed nor lost digits to underflow.
 SQUARES_FROM, SQUARES_TO = 1e-280, 1e280
@@ -21,12 +21,12 @@ RANGE_FROM, RANGE_TO = 1e-301, 8e307
 NEGLIGIBLE = 1e-140
 
 
-def divisors(points: PointSet, spread: Spread, unit: FloatArray | None = None) -> FloatArray | None:
-    """Powers of two to divide the columns by, or None if the squares in `spread` are accurate as they are.
+def divisors(points: ArrayPoints, unit: FloatArray | None = None) -> FloatArray | None:
+    """Powers of two to divide the columns by, or None if sums of their squares are accurate as they are.
 
     If the `unit` of each column is given, variation far smaller than it is ignored.
     """
-    squares = np.diag(spread.scatter)
+    squares = np.diag(points.spread.scatter)
     if squares.min() > SQUARES_FROM and squares.max() < SQUARES_TO:
         return None
     low, high = points.reduce(ColumnRange())

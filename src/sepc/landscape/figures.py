@@ -129,22 +129,31 @@ class LandscapeFigures(ShownAsCard):
     n_rows: tuple[int, ...]
     ellipsoids: tuple[Ellipsoid, ...]
     overlaps: tuple[Overlap, ...]
-    n_partitioned: int
-    n_ellipsoids: int
-    n_regions: int
-    n_mixed: int
-    n_small: int
-    small: float
-    small_share: float
-    mixed_share: float
-    outvoted_share: float
-    outside_share: float
-    n_isolated: int
+    n_partitioned: int = 0
+    n_ellipsoids: int = 0
+    n_regions: int = 0
+    n_mixed: int = 0
+    n_small: int = 0
+    small: float = 0.0
+    small_share: float = 0.0
+    mixed_share: float = 0.0
+    outvoted_share: float = 0.0
+    outside_share: float = 0.0
+    n_isolated: int = 0
 
     @property
     def n_all(self) -> int:
         """Rows of all classes."""
         return sum(self.n_rows)
+
+    @property
+    def inside(self) -> FloatArray:
+        """The share of the rows of each class that lie in the ellipsoid of each other one, and 1 of its own."""
+        shares = np.eye(len(self.classes))
+        for one in self.overlaps:
+            shares[one.first, one.second] = one.n_first / max(self.n_rows[one.first], 1)
+            shares[one.second, one.first] = one.n_second / max(self.n_rows[one.second], 1)
+        return shares
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as lists, numbers and text, ready for JSON."""

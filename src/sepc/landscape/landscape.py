@@ -172,8 +172,6 @@ class RowsByClass:
 def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
     """Check a table of finite numbers and its labels, and sort the rows by class."""
     points, names = as_points(X), feature_names(X)
-    if not isinstance(points, ArrayPoints):
-        raise TypeError("Landscape needs an in-memory array or DataFrame; X is read lazily or in blocks.")
     labels = _check_labels(y)
     if len(labels) != points.n_points:
         raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
@@ -272,10 +270,7 @@ class Landscape(ShownAsCard):
         check_number("small", small, least=0, most=1)
         if fit_rows is not None:
             check_number("fit_rows", fit_rows, least=1, whole=True, instead="or None for all rows")
-        rows = rows_by_class(X, y)
-        if len(rows.rows) < 2:
-            raise ValueError("X has 1 row; a landscape needs at least 2.")
-        _warn_if_flat(rows)
+        rows = _checked_rows(X, y)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         sample = rows.sample(fit_rows, MIN_CLASS_ROWS, seed)
         self.partition: SEPClassifier = SEPClassifier(
@@ -307,7 +302,15 @@ class Landscape(ShownAsCard):
         )
 
 
-def _warn_if_flat(table: RowsByClass) -> None:
+def class_overlaps(X: Any, y: ArrayLike) -> LandscapeFigures:
+    """The ellipsoids of the classes and their overlaps, without a partition; its figures are left at zero."""
+    return _class_figures(_checked_rows(X, y))
+
+
+def _checked_rows(X: Any, y: ArrayLike) -> RowsByClass:
+    table = rows_by_class(X, y)
+    if len(table.rows) < 2:
+        raise ValueError("X has 1 row; a landscape needs at least 2.")
     points = ArrayPoints(table.rows)
     extent = Extent.of(points)
     extent.refuse_extremes(table.names)
@@ -315,6 +318,7 @@ def _warn_if_flat(table: RowsByClass) -> None:
     if len(directions) and len(table.rows) > table.rows.shape[1]:
         message = describe_flat(directions, len(table.rows), table.names)
         warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
+    return table
 
 
 @single_threaded
@@ -325,7 +329,7 @@ def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
     is_named = is_named and not any(is_categorical(X, name) for name in names)
     rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_warn_if_flat` has already warned about all rows; a sample may be flat just because it is small. Nothing is
+        # `_checked_rows` has already warned about all rows; a sample may be flat just because it is small. Nothing is
         # tested, so copies do no harm.
         warnings.simplefilter("ignore", FlatSetWarning)
         warnings.filterwarnings("ignore", ".*repeat an earlier one")
@@ -333,28 +337,29 @@ def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
 
 
 @single_threaded
-def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: float) -> LandscapeFigures:
+def _class_figures(rows: RowsByClass) -> LandscapeFigures:
     unit = Standardization.of(Extent.of(ArrayPoints(rows.rows))).scale
     ellipsoids = class_ellipsoids(rows.of_class, unit)
-    table = model.table if sample is rows else count_in(model, rows)
-    partition = figures_of(table, model.owners, small)
     return LandscapeFigures(
         feature_names=rows.names,
         classes=tuple(map(str, rows.classes)),
         n_rows=tuple(rows.n_rows.tolist()),
         ellipsoids=ellipsoids,
         overlaps=overlaps_of(rows.of_class, ellipsoids, unit),
+    )
+
+
+@single_threaded
+def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: float) -> LandscapeFigures:
+    table = model.table if sample is rows else count_in(model, rows)
+    partition = figures_of(table, model.owners, small)
+    return replace(
+        _class_figures(rows),
         n_partitioned=len(sample.rows),
         n_ellipsoids=model.n_ellipsoids,
-        n_regions=partition.n_regions,
-        n_mixed=partition.n_mixed,
-        n_small=partition.n_small,
-        small=small,
-        small_share=partition.small_share,
-        mixed_share=partition.mixed_share,
-        outvoted_share=partition.outvoted_share,
-        outside_share=partition.outside_share,
         n_isolated=len(model.isolated),
+        small=small,
+        **vars(partition),
     )
 
 

@@ -4,11 +4,10 @@ from sepc.estimators.decided_rows import rows_digest
 from sepc.io.signatures import sign, verify
 from sepc.lifecycle._changed_parts import ChangedRows
 from sepc.lifecycle._paired_decisions import ChangeCounts
-from sepc.lifecycle._verifying import verify_receipt
 from sepc.lifecycle.audit import Audit, OverallTest, RegionTests, audit
 from sepc.lifecycle.comparison import Comparison, TermShift
 from sepc.lifecycle.disjuncts import Disjunct, Range
-from sepc.lifecycle.forget import Erasure, forget
+from sepc.lifecycle.forget import Erasure, forget, verify_receipt
 from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange
 from sepc.lifecycle.monitoring.monitor import Monitor

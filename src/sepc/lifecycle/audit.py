@@ -14,13 +14,15 @@ from scipy.stats import binom, false_discovery_control
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
 from sepc.lifecycle.disjuncts import Disjunct, find_disjuncts
 from sepc.lifecycle.feedback import Feedback, fallback_name, feedback_of
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.columns import column_rows
 from sepc.lifecycle.monitoring.comparing import column_changes
-from sepc.lifecycle.result import Chart, Pair, PairChart, Result
-from sepc.reporting.tables import PageTable
+from sepc.lifecycle.result import Result
+from sepc.views.charts import Pair, pair_chart
 from sepc.wording import AS_SET, check_number, counted, p_in_short, percent, with_number
 
 if TYPE_CHECKING:
@@ -391,7 +393,7 @@ class Audit(Result, ShownAsCard):
         title = f"Audit of {counted(self.n_rows, 'row')}: {found}"
         return Card(title, facts, HEAD, tuple(rows), note)
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         return [*column_tables(self.columns), *super()._tables()]
 
     def _chart(self) -> Chart:
@@ -408,7 +410,7 @@ class Audit(Result, ShownAsCard):
             for cluster in self.disjuncts
         ]
         title = "Errors of the largest regions" if is_calm else "Errors where the model fails"
-        return PairChart(title, "share of rows wrong", ("expected by trust", "in the feedback"), pairs)
+        return pair_chart(title, "share of rows wrong", ("expected by trust", "in the feedback"), pairs)
 
     def __str__(self) -> str:
         return self.summary()

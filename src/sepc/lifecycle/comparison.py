@@ -11,16 +11,18 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, frame_of, positions_of
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
 from sepc.estimators.repaired import RepairedDecisions
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.row_phrases import summed_by_column
 from sepc.lifecycle._changed_parts import ChangedRows, ModelPart
 from sepc.lifecycle._paired_decisions import ChangeCounts, PairedDecisions, known_labels
-from sepc.lifecycle.result import BarChart, Chart, Pair, Result, table_of
+from sepc.lifecycle.result import Result
 from sepc.model.terms import Terms, terms_of
-from sepc.reporting.tables import PageTable
 from sepc.statistics.rates import rate_interval
+from sepc.views.charts import Pair, bar_chart
 from sepc.wording import counted, interval, listed, percent
 
 if TYPE_CHECKING:
@@ -335,7 +337,7 @@ class Comparison(Result, ShownAsCard):
     def _page_title(self) -> str:
         return "Comparison of two models"
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         tables: list[tuple[Sequence[str], Sequence[Sequence[str]], str]] = []
         for noun, plural in NOUNS.items():
             counts: ChangeCounts = getattr(self, plural)
@@ -345,7 +347,7 @@ class Comparison(Result, ShownAsCard):
         head = ("term", "mean size of change", "rows where it changed most")
         caption = f"Terms that changed, on {counted(self.n_explained, 'changed row')}"
         every = [*tables, (head, shifts[:MOST_ON_A_PAGE], caption)]
-        return [table_of(*one) for one in every if one[1]]
+        return [Table(caption, head, rows) for head, rows, caption in every if rows]
 
     def _notes(self) -> list[str]:
         return self.summary().splitlines()[1:]
@@ -358,7 +360,7 @@ class Comparison(Result, ShownAsCard):
             if counts.n_changed[i]
         ]
         keys = ("another label", "only accepted or not, or the cause")
-        return BarChart("Changed decisions by region", "changed rows", keys, pairs)
+        return bar_chart("Changed decisions by region", "changed rows", keys, pairs)
 
 
 def _share(n_right: int, n_rows: int) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sepc.errors import RefusedLookError
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.wording import counted
 
 ENDING = ".ledger.jsonl"

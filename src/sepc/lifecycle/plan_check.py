@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, frame_of
+from sepc.documents.charts import Chart
 from sepc.errors import RefusedLookError
 from sepc.estimators.base import check_labels, decide_rows
 from sepc.estimators.partition_behind import partition_behind
@@ -32,12 +33,13 @@ from sepc.lifecycle._paired_decisions import PairedDecisions, decide_both
 from sepc.lifecycle.compare import RowBatch, group_columns_of, group_keys
 from sepc.lifecycle.ledger import Ledger, LookId
 from sepc.lifecycle.plan import MEASURES, ChangePlan, Criterion, CriterionKind, planned_positions, row_digest
-from sepc.lifecycle.result import Chart, Pair, PairChart, Result
+from sepc.lifecycle.result import Result
 from sepc.lifecycle.rows import training_rows_again
 from sepc.model.names import region_name
 from sepc.model_files import to_bytes
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import difference_bound, upper_bound
+from sepc.views.charts import Pair, pair_chart
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, listed, p_in_short, percent, shown, with_number
 
@@ -383,7 +385,7 @@ class PlanCheck(Result, ShownAsCard):
             for line in self.lines
             if line.limit is not None and line.bound is not None
         ]
-        return PairChart("Bounds and limits", "share of rows", ("allowed", "at most, by these rows"), pairs)
+        return pair_chart("Bounds and limits", "share of rows", ("allowed", "at most, by these rows"), pairs)
 
 
 def check_plan(plan: str | os.PathLike[str], old: Any, new: Any, X: Any, y: ArrayLike, groups: Any = None) -> PlanCheck:

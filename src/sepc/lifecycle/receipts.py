@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.rows import cells_by_column, cells_in_bytes
 from sepc.wording import counted
 

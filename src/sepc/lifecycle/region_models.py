@@ -13,14 +13,16 @@ from sklearn.base import clone
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
+from sepc.documents.charts import Chart
 from sepc.errors import FlatSetWarning
 from sepc.estimators.repaired import Change, RepairedClassifier
 from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import layers
-from sepc.lifecycle.result import Chart, Pair, PairChart, Result
+from sepc.lifecycle.result import Result
 from sepc.model.rules import labels_of
 from sepc.points.row_digest import row_hashes
+from sepc.views.charts import Pair, pair_chart
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -225,7 +227,7 @@ class RepairResult(Result, ShownAsCard):
             if change.n_judged
         ]
         keys = ("before", "after, with the new model")
-        return PairChart("Errors of the regions tried, on held-out rows", "share of rows wrong", keys, pairs)
+        return pair_chart("Errors of the regions tried, on held-out rows", "share of rows wrong", keys, pairs)
 
     def _page_title(self) -> str:
         return "Repair"

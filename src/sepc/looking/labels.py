@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from sepc.columns.recognition import is_gap_text
 from sepc.columns.table import is_gap
-from sepc.looking._codes import sentinel_findings
-from sepc.looking.columns import are_one_letter_apart, fold_spelling, without_a_letter
+from sepc.looking.columns import are_one_letter_apart, fold_spelling, sentinel_findings, without_a_letter
 from sepc.looking.findings import Finding, Severity
 from sepc.wording import MOST_NAMES, counted, listed, name_of, percent, shown
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sepc._typing import IntArray
 from sepc.columns.kinds import ReadColumns, read_arrays, read_columns
 from sepc.columns.table import as_typed, is_gap, is_table, last_cells
-from sepc.looking._codes import code_findings
-from sepc.looking.columns import category_findings, column_findings, header_findings, total_findings
+from sepc.looking.columns import category_findings, code_findings, column_findings, header_findings, total_findings
 from sepc.looking.copies import copy_findings
 from sepc.looking.findings import Findings
 from sepc.looking.labels import label_findings

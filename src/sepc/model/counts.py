@@ -29,6 +29,13 @@ HALF_BITS = WORD_BITS // 2
 class SignatureTable(ShownOnOneLine):
     """How many training rows of each class lie in exactly which ellipsoids, for every set that occurs.
 
+    Attributes
+    ----------
+    memberships : (T, K) bool array
+        The sets of ellipsoids, in lexicographic order.
+    counts : (T, C) array
+        Training rows of each class that lie in exactly the ellipsoids of a set.
+
     Examples
     --------
     Two ellipsoids; 5 rows of the first class lie in the first alone, 1 in both, 3 rows of the second in the second.
@@ -149,7 +156,14 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class StackedSignatures(Signatures):
-    """`Signatures` of all ellipsoids at once, three times as fast as one at a time."""
+    """`Signatures` of all ellipsoids at once, three times as fast as one at a time.
+
+    Attributes
+    ----------
+    stack : Stack
+    slack : float
+        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
+    """
 
     stack: Stack
     slack: float

@@ -212,7 +212,19 @@ class Edit(ShownOnOneLine):
 
 @record
 class Edits:
-    """The edits of a model in order, and what they changed."""
+    """The edits of a model in order, and what they changed.
+
+    Attributes
+    ----------
+    made : tuple of Edit
+        What was changed, in order.
+    original : Weights
+        The weights without any edit.
+    fixed : (F,) array
+        The features and category codes of columns that were dropped, as positions in a row.
+    typical : (F,) array
+        Their values in every row.
+    """
 
     made: tuple[Edit, ...] = parts(Edit)
     original: Weights = part(Weights)

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.records import MOST, bools, floats, given, part, record
@@ -82,6 +81,8 @@ def _normalize(logs: FloatArray) -> FloatArray:
 @lru_cache
 def _points(n: int, d: int) -> FloatArray:
     """Points spread evenly over the unit cube, strictly inside it."""
+    from scipy.stats import qmc  # imported late: it takes half as long as the rest, and `sepc look` has no use for it
+
     n_halton = min(d, HALTON_COLUMNS)
     points = np.empty((n, d))
     # The first point of the sequence is the origin.
@@ -110,7 +111,17 @@ FEWEST_DISTINCT = 20
 
 @record
 class NormalScores:
-    """Converts features to normal scores and back."""
+    """Converts features to normal scores and back.
+
+    Attributes
+    ----------
+    shift, scale : (d,) arrays
+        A roughly normal feature is standardised as ``(x - shift) / scale``.
+    is_normal : (d,) bool array
+        Whether the score of a feature is the standardised feature.
+    quantiles : (d, Q) array
+        Quantiles of each feature in training, ascending.
+    """
 
     shift: FloatArray = given()
     scale: FloatArray = given()
@@ -190,7 +201,16 @@ MOST_PRECISION = 1e12
 
 @record
 class ImputationMixture:
-    """Normal distributions of scores: of the owner's rows in each ellipsoid, and of each class's remaining rows."""
+    """Normal distributions of scores: of the owner's rows in each ellipsoid, and of each class's remaining rows.
+
+    Attributes
+    ----------
+    scores : NormalScores
+    centers, covariances : (G, d) and (G, d, d) arrays
+        Means and covariances of the scores.
+    class_rows : (G, C) array
+        Training rows of each class that each distribution was fitted to.
+    """
 
     scores: NormalScores = part(NormalScores, is_inline=True)
     centers: FloatArray = floats("G", "d", low=-MOST_SCORE, high=MOST_SCORE)

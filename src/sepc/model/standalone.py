@@ -16,7 +16,21 @@ UP, DOWN = 1, -1
 
 @record
 class Standalone:
-    """The features that take no part in ellipsoids, nor in nearness to isolated rows."""
+    """The features that take no part in ellipsoids, nor in nearness to isolated rows.
+
+    Missing values of other features are not imputed from them. So a change of such a feature changes nothing but its
+    own term, and if its curve only rises, so do the log-odds, wherever the other features are.
+
+    Attributes
+    ----------
+    features : (A,) array
+        Positions among the features, ascending.
+    directions : (A,) array
+        1 if larger values may only raise the log-odds of the class `towards` against every other class, -1 if they may
+        only lower them, 0 if the curve is free.
+    towards : int
+        The class that directions refer to, as a position among the classes.
+    """
 
     features: IntArray = ints("A", below="d")
     directions: IntArray = ints("A", low=DOWN, high=UP)

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.model.imputation import quantiles_of
@@ -48,7 +47,34 @@ class FeatureDisplay(NamedTuple):
 
 @record
 class TrainingSummary:
-    """What is usual among training rows, from a sample of them."""
+    """What is usual among training rows, from a sample of them.
+
+    A group is the rows of one class in one ellipsoid, or all rows of a class.
+
+    Attributes
+    ----------
+    n_rows : (G,) array
+        Rows of the sample in each group.
+    ellipsoid, owner : (G,) arrays
+        The ellipsoid of each group, or -1 for all rows of a class; and the class.
+    ranges : (G, d, 2) array
+        For each group and feature, the bounds of the middle 80 % of its rows; both values occur in training.
+    overall : (d, Q) array
+        Quantiles of each feature in training, ascending, including the smallest and the largest value.
+    displays : tuple of FeatureDisplay
+        How each feature is displayed.
+    category_counts : (G, S) array
+        Rows of each group with each category, column by column.
+    n_levels : (d,) array
+        How many distinct values a numeric feature has, if they are few; else 0.
+    levels : (L,) array
+        These values, feature by feature, ascending.
+    level_counts : (G, L) array
+        Rows of each group with each of them.
+    restore : callable or None
+        For a model at the end of a pipeline, maps rows back to the features that went in, or None if that is not
+        possible; `ranges` and `overall` are then already in these features.
+    """
 
     n_rows: IntArray = counts("G")
     ellipsoid: IntArray = ints("G", low=ANYWHERE, below="K")
@@ -213,7 +239,14 @@ UNLIKELY = 1e-6
 
 @record
 class SeenRows:
-    """Hashes of training rows."""
+    """Hashes of training rows.
+
+    Attributes
+    ----------
+    hashes : (M,) array
+        Of the numbers, dates and categories of some rows. A hash does not reveal its row, but anyone who guesses all of
+        the row's values can check the guess.
+    """
 
     hashes: IntArray = ints("M", low=-(2**63), high=2**63 - 1, name="seen_rows")
 
@@ -230,6 +263,8 @@ class SeenRows:
 
     def n_again(self, rows: FloatArray, displays: Sequence[FeatureDisplay]) -> int:
         """How many of the hashed rows are among other rows, if more than by chance; else 0."""
+        from scipy.stats import hypergeom  # imported late: `sepc look` has no use for it
+
         given = _hashes(rows, displays)
         n_again = int(np.isin(self.hashes, given).sum())
         _, which, copies = np.unique(given, return_inverse=True, return_counts=True)

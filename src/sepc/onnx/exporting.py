@@ -15,7 +15,7 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.exported import Exported, type_of_labels
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.stages import (

@@ -10,11 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from sepc._typing import FloatArray
-from sepc.kernels.enclose import LOCAL_ROWS, Enclosure, enclose_points, enclose_unless
-from sepc.kernels.hulls import nearest_points
-from sepc.points.in_memory import gather_if_small
-from sepc.points.protocol import PointSet
-from sepc.points.reductions import CountInside
+from sepc.kernels.enclose import Enclosure, enclose_points, enclose_unless
+from sepc.kernels.hulls import nearest_of
+from sepc.points.in_memory import ArrayPoints
 from sepc.shapes.ellipsoid import Ellipsoid, HalfSpaces, are_disjoint
 
 
@@ -28,7 +26,6 @@ class Settings:
     max_ellipsoids: int
     unit: FloatArray
     tol: float = 1e-10
-    local_rows: int = LOCAL_ROWS
     is_one_sided: bool = False
 
     def n_allowed(self, n_own: int) -> int:
@@ -41,23 +38,21 @@ class Settings:
             return self
         return replace(self, n_impure=round(self.n_impure * share))
 
-    def enclose(self, points: PointSet) -> Enclosure:
+    def enclose(self, points: ArrayPoints) -> Enclosure:
         """The smallest ellipsoid around `points`, with these settings."""
-        return enclose_points(points, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
+        return enclose_points(points, tol=self.tol, unit=self.unit)
 
-    def enclose_few(self, points: PointSet, other: PointSet, n_most: int) -> Enclosure | None:
+    def enclose_few(self, points: ArrayPoints, other: ArrayPoints, n_most: int) -> Enclosure | None:
         """The smallest ellipsoid around `points`, or None.
 
-        Stops early and returns None if the ellipsoid is certain to contain more than `n_most` rows of `other`. This is
-        not always found out, and never if `other` is large.
+        Stops early and returns None if the ellipsoid is certain to contain more than `n_most` rows of `other`; this is
+        not always found out.
         """
-        if other.n_points > self.local_rows:
-            return self.enclose(points)
 
         def is_refused(inner: Ellipsoid) -> bool:
             return n_inside(other, inner) > n_most
 
-        return enclose_unless(points, is_refused, tol=self.tol, local_rows=self.local_rows, unit=self.unit)
+        return enclose_unless(points, is_refused, tol=self.tol, unit=self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +90,12 @@ class Inseparable:
 Separation: TypeAlias = Disjoint | ParallelCut | Inseparable
 
 
-def can_enclose(points: PointSet) -> bool:
+def can_enclose(points: ArrayPoints) -> bool:
     """Whether there are more rows than features, the paper's independence-dimension inequality."""
     return points.n_points > points.n_features
 
 
-def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
+def separate(pos: ArrayPoints, neg: ArrayPoints, settings: Settings) -> Separation:
     """Find out whether the ellipsoids of two classes are disjoint and, if not, where to cut between the classes.
 
     Disjoint ellipsoids imply disjoint hulls, and only this implication is used (row 5 of
@@ -116,18 +111,18 @@ def separate(pos: PointSet, neg: PointSet, settings: Settings) -> Separation:
     return Disjoint(own, other) if are_disjoint(own.ellipsoid, other.ellipsoid) else cut
 
 
-def n_inside(points: PointSet, ellipsoid: Ellipsoid) -> int:
+def n_inside(points: ArrayPoints, ellipsoid: Ellipsoid) -> int:
     """How many rows lie in an ellipsoid."""
-    return int(points.reduce(CountInside((ellipsoid,)))[0])
+    return int(np.count_nonzero(ellipsoid.contains(points.rows)))
 
 
-def find_cut(own: PointSet, other: PointSet, settings: Settings) -> ParallelCut | Inseparable:
+def find_cut(own: ArrayPoints, other: ArrayPoints, settings: Settings) -> ParallelCut | Inseparable:
     """Cut through the nearest points of the reduced hulls or, if these meet, through the class means.
 
     The paper does not say what to do if hulls meet (row 4 of docs/explanation/differences.md): with
     `settings.published`, the classes are then inseparable.
     """
-    nearest = nearest_points(own, other, local_rows=settings.local_rows)
+    nearest = nearest_of(own, other)
     if nearest.means_coincide or (nearest.hulls_meet and settings.published):
         return Inseparable()
     if nearest.hulls_meet:
@@ -156,7 +151,7 @@ class Carved:
 
     cuts: tuple[ParallelCut, ...]
     piece: Piece | None = None
-    isolated: PointSet | None = None
+    isolated: ArrayPoints | None = None
 
     @property
     def region(self) -> HalfSpaces:
@@ -167,11 +162,11 @@ class Carved:
         return region
 
 
-def carve(own: PointSet, other: PointSet, first: ParallelCut, settings: Settings) -> Carved:
+def carve(own: ArrayPoints, other: ArrayPoints, first: ParallelCut, settings: Settings) -> Carved:
     """Cut `own` back, starting with the cut `first`, until its ellipsoid contains few enough rows of `other`."""
     cuts = [first]
     own, _ = own.split(first.own_side)
-    while can_enclose(own := gather_if_small(own, settings.local_rows)):
+    while can_enclose(own):
         n_allowed = settings.n_allowed(own.n_points)
         enclosure = settings.enclose_few(own, other, n_allowed)
         if enclosure is not None and (n_other := n_inside(other, enclosure.ellipsoid)) <= n_allowed:
@@ -244,14 +239,14 @@ class _Side:
     """One class during the sequence: rows left, rows isolated so far, and ellipsoids found in the last step."""
 
     is_pos: bool
-    left: PointSet
+    left: ArrayPoints
     isolated: FloatArray
     news: tuple[FoundEllipsoid, ...] = ()
 
 
 def partition(
-    pos_rows: PointSet,
-    neg_rows: PointSet,
+    pos_rows: ArrayPoints,
+    neg_rows: ArrayPoints,
     settings: Settings,
     on_round: Callable[[Round], None] | None = None,
 ) -> Partition:
@@ -260,8 +255,8 @@ def partition(
     Always terminates: the first round that removes no row is the last (row 8 of docs/explanation/differences.md).
     """
     none = np.empty((0, pos_rows.n_features))
-    pos = _Side(True, gather_if_small(pos_rows, settings.local_rows), none)
-    neg = _Side(False, gather_if_small(neg_rows, settings.local_rows), none)
+    pos = _Side(True, pos_rows, none)
+    neg = _Side(False, neg_rows, none)
     rounds: list[Round] = []
     ellipsoids: list[FoundEllipsoid] = []
     stop = None
@@ -315,11 +310,11 @@ def _remove_carved(side: _Side, carved: Carved, n_round: int, settings: Settings
         covered = carved.region if settings.published else piece.enclosure.ellipsoid
         _, left = side.left.split(covered)
         ellipsoid = FoundEllipsoid(piece.enclosure, side.is_pos, piece.n_own, piece.n_other, carved.cuts, n_round)
-        return replace(side, left=gather_if_small(left, settings.local_rows), news=(ellipsoid,))
+        return replace(side, left=left, news=(ellipsoid,))
     if carved.isolated is not None:
         _, left = side.left.split(carved.region)
-        isolated = np.concatenate([side.isolated, carved.isolated.gather(settings.local_rows)])
-        return replace(side, left=gather_if_small(left, settings.local_rows), isolated=isolated, news=())
+        isolated = np.concatenate([side.isolated, carved.isolated.rows])
+        return replace(side, left=left, isolated=isolated, news=())
     return replace(side, news=())
 
 
@@ -329,14 +324,12 @@ def _finish(side: _Side, n_round: int, settings: Settings) -> _Side:
     if left.n_points == 0:
         return replace(side, news=())
     if left.n_points < left.n_features:
-        rows = left.gather(settings.local_rows)
-        return replace(side, left=_empty_like(left), isolated=np.concatenate([side.isolated, rows]), news=())
+        return replace(side, left=_empty_like(left), isolated=np.concatenate([side.isolated, left.rows]), news=())
     ellipsoid = FoundEllipsoid(
         settings.enclose(left), side.is_pos, left.n_points, NOT_COUNTED, (), n_round, is_terminal=True
     )
     return replace(side, left=_empty_like(left), news=(ellipsoid,))
 
 
-def _empty_like(points: PointSet) -> PointSet:
-    everywhere = HalfSpaces(np.empty((0, points.n_features)), np.empty(0))
-    return points.split(everywhere)[1]
+def _empty_like(points: ArrayPoints) -> ArrayPoints:
+    return ArrayPoints(points.rows[:0])

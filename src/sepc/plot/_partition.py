@@ -1,4 +1,4 @@
-"""PartitionDisplay: the ellipsoids and hyperplanes of a fitted classifier, and the trust around them."""
+"""PartitionDisplay: the ellipsoids of a fitted classifier, and the trust around them."""
 
 from __future__ import annotations
 
@@ -10,95 +10,42 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
-from sepc.cards import ShownOnOneLine
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.sep.fitted import FittedEllipsoid, Hyperplane
+from sepc.documents.charts import Axis, Chart, Look, Oval, Points, Words
+from sepc.documents.drawing import colour
+from sepc.estimators.sep.fitted import FittedEllipsoid
 from sepc.model.count_rules import judge_sets
 from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
-from sepc.plot.axes import (
-    ALONG_AXIS,
-    NO_TRUST,
-    as_rgb,
-    axes_or_new,
-    draw_ellipse,
-    draw_names,
-    for_matplotlib,
-    lighten,
-    look,
-    partition_of,
-    place_legend,
-    set_limits,
-    strength,
-)
+from sepc.plot.axes import Display, partition_of
 from sepc.views.outcomes import is_right
-from sepc.views.planes import Plane, ellipsoid_plane, feature_plane, outline, placed_names, principal_plane
-from sepc.wording import counted
+from sepc.views.planes import Plane, ellipsoid_plane, feature_plane, limits, outline, placed_names, principal_plane
+from sepc.wording import counted, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Projections overlap, so each is drawn lighter than the background of a two-feature model.
-SHADOW = 0.5
-THIN = 0.9
-
-DOTS = (0, (1, 2.5))
-
-UNKNOWN = "0.45"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RowSample(ShownOnOneLine):
-    """A sample of rows to draw."""
-
-    values: FloatArray
-    owner: IntArray
-    n_all: int
-
-    @classmethod
-    def from_user(cls, classifier: SEPClassifier, X: ArrayLike | None, y: ArrayLike | None) -> Self:
-        """Check the user's rows and labels; without X there are no rows."""
-        model = classifier.model_
-        if X is None:
-            if y is not None:
-                raise ValueError("y is given without X; also pass the rows that the labels belong to.")
-            return cls(np.empty((0, len(model.placed))), np.empty(0, dtype=np.int64), 0)
-        # This also matches columns by name, in any order, and imputes missing values.
-        values = classifier.decide(X).features[:, model.placed] if np.shape(X)[0] else np.empty((0, len(model.placed)))
-        owner = np.full(len(values), -1)
-        if y is not None:
-            labels = np.asarray(y)
-            for k, label in enumerate(model.classes):
-                owner[is_right(np.full(len(values), label), labels)] = k
-        return cls(values, owner, len(values))
-
-    def sample(self, most: int) -> RowSample:
-        """Draw at most this many rows at random, with a fixed seed."""
-        if len(self.values) <= most:
-            return self
-        chosen = np.sort(np.random.default_rng(0).choice(len(self.values), most, replace=False))
-        return RowSample(self.values[chosen], self.owner[chosen], self.n_all)
-
-    def summary(self) -> str | None:
-        """How many rows are drawn, if not all of them."""
-        return f"{len(self.values):,} of {self.n_all:,} rows drawn" if len(self.values) < self.n_all else None
+# Rows drawn, chosen at random with a fixed seed, and ellipsoids that are numbered, those with the most training rows.
+MOST_ROWS, MOST_NUMBERS = 5_000, 40
+# Up to this trust, the shade is white; above it, it grows to the first share of the class's colour, and accepted rows
+# get the second, a visible step. Projections overlap, so each is drawn lighter by the third.
+NO_TRUST, DOUBTFUL, ACCEPTED, SHADOW = 0.5, 0.25, 0.5, 0.5
 
 
 @dataclass(eq=False, repr=False)
-class PartitionDisplay(ShownOnOneLine):
-    """The ellipsoids of an `SEPClassifier`, with rows, hyperplanes and trust.
+class PartitionDisplay(Display):
+    """The ellipsoids of an `SEPClassifier`, with rows and trust.
 
     Create it with `from_estimator`.
 
     For a model with two features, the background colour shows the label, and its strength the trust; accepted areas
-    stand out. Hyperplanes are drawn as lines, numbered in the order they were made.
+    stand out.
 
     With more features, the exact projections (shadows) of the ellipsoids are drawn; ellipsoids whose shadows overlap
     may still be disjoint. The strength of an ellipsoid's colour is the trust of rows in it alone, based on the counts
     of its training rows; with weights, the trust of a row also depends on its own values, as `WeightsDisplay` shows.
-    Hyperplanes are not drawn, because their projections are not lines.
 
     Thin outlines are ellipsoids around the rows left over at the end, which may contain many rows of other labels.
+    Hollow marks are isolated training rows.
 
     Attributes
     ----------
@@ -108,8 +55,8 @@ class PartitionDisplay(ShownOnOneLine):
         The features or principal axes on the axes.
     min_trust : float
         The threshold of the classifier.
-    rows : RowSample
-        Rows to draw as points.
+    rows, owners : arrays
+        The rows to draw, and the position of each row's label among the classes; -1 if it is not known.
     ax_, figure_
         The axes and the figure, after `plot`.
 
@@ -129,7 +76,8 @@ class PartitionDisplay(ShownOnOneLine):
     ellipsoids: Sequence[FittedEllipsoid]
     plane: Plane
     min_trust: float
-    rows: RowSample
+    rows: FloatArray
+    owners: IntArray
 
     @classmethod
     def from_estimator(
@@ -140,9 +88,6 @@ class PartitionDisplay(ShownOnOneLine):
         features: tuple[str | int, str | int] | None = None,
         *,
         ax: Axes | None = None,
-        max_rows: int = 5_000,
-        max_hyperplanes: int = 10,
-        max_numbers: int = 40,
     ) -> Self:
         """Draw the partition of a fitted classifier.
 
@@ -151,7 +96,7 @@ class PartitionDisplay(ShownOnOneLine):
         estimator : SEPClassifier
             Fitted; may be inside a search, a `FrozenEstimator` or a `SelectiveClassifier`.
         X : array or DataFrame of shape (n, d), optional
-            Rows to draw, for instance the training rows.
+            Rows to draw, for instance the training rows; of more than 5,000, some chosen at random.
         y : array of shape (n,), optional
             Their labels; without labels, rows are grey.
         features : pair of str or int, optional
@@ -159,9 +104,6 @@ class PartitionDisplay(ShownOnOneLine):
             the first two principal axes of the standardised features.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
-        max_rows, max_hyperplanes, max_numbers : int
-            Draw at most this many: rows at random, the first hyperplanes, and the numbers of the ellipsoids with the
-            most training rows, unless they would overlap. The legend says if rows or hyperplanes were left out.
 
         Returns
         -------
@@ -169,29 +111,31 @@ class PartitionDisplay(ShownOnOneLine):
         """
         classifier = partition_of(estimator, cls.__name__)
         model: SEPModel = classifier.model_
-        rows = RowSample.from_user(classifier, X, y)
-        display = cls(model, classifier.ellipsoids_, _plane(model, features), classifier.min_trust, rows)
-        return display.plot(ax, max_rows=max_rows, max_hyperplanes=max_hyperplanes, max_numbers=max_numbers)
+        rows = np.empty((0, len(model.placed)))
+        if X is not None and np.shape(X)[0]:
+            # This also matches columns by name, in any order, and imputes missing values.
+            rows = classifier.decide(X).features[:, model.placed]
+        elif X is None and y is not None:
+            raise ValueError("y is given without X; also pass the rows that the labels belong to.")
+        owners = np.full(len(rows), -1)
+        for k, label in enumerate(model.classes if y is not None else ()):
+            owners[is_right(np.full(len(rows), label), np.asarray(y))] = k
+        if features is not None:
+            plane = ellipsoid_plane(model, features)
+        else:
+            names = placed_names(model)
+            plane = feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
+        return cls(model, classifier.ellipsoids_, plane, classifier.min_trust, rows, owners).plot(ax)
 
-    def plot(
-        self, ax: Axes | None = None, *, max_rows: int = 5_000, max_hyperplanes: int = 10, max_numbers: int = 40
-    ) -> Self:
-        """Draw on the given axes, or on a new figure; parameters are those of `from_estimator`."""
-        self.ax_ = axes_or_new(ax, (8.0 + 1.8 * (len(self.model.classes) // 15), 5.2))
-        self.figure_ = self.ax_.figure
-        rows = self.rows.sample(max_rows)
-        self._frame(rows)
-        entries = self._class_entries()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on the given axes, or on a new figure."""
+        super().plot(ax)
         if self.is_whole:
-            _draw_background(self.ax_, self.model, self.plane, self.min_trust)
-        self._draw_ellipses(max_numbers)
-        _draw_rows(self.ax_, self.plane, rows)
-        entries += _draw_isolated(self.ax_, self.model, self.plane)
-        if self.is_whole:
-            entries += _draw_cuts(self.ax_, self.model, self.ellipsoids, self.plane, max_hyperplanes)
-        by_counts = self.model.weights is not None and not self.is_whole
-        entries += _trust_entries(self.min_trust, by_counts=by_counts)
-        place_legend(self.ax_, entries, is_own=ax is None, title=rows.summary())
+            low, high = np.array([self.ax_.get_xlim(), self.ax_.get_ylim()]).T
+            image = _background(self.model, self.plane, self.min_trust, low, high)
+            extent = (low[0], high[0], low[1], high[1])
+            self.ax_.imshow(image, origin="lower", extent=extent, aspect="auto", zorder=0.5)
+            self.ax_.grid(False)
         return self
 
     @property
@@ -199,163 +143,63 @@ class PartitionDisplay(ShownOnOneLine):
         """Whether the model has only the two features drawn."""
         return len(self.plane.origin) == 2 and self.model.alone is None
 
-    def _frame(self, rows: RowSample) -> None:
-        """Set limits, axis labels and title."""
-        outlines = [outline(self.plane.shadow(fitted.ellipsoid)) for fitted in self.ellipsoids]
-        isolated = self.model.in_own_units(self.model.isolated)
-        set_limits(self.ax_, np.concatenate([*outlines, self.plane.place(rows.values), self.plane.place(isolated)]))
-        n_ellipsoids, d = counted(len(self.ellipsoids), "ellipsoid"), len(self.plane.origin)
-        title = n_ellipsoids if self.is_whole else f"Shadows of {n_ellipsoids} in {d} features"
-        if not self.ellipsoids:
-            title = "No ellipsoid, only isolated rows"
-        self.ax_.set_xlabel(for_matplotlib(self.plane.names[0], ALONG_AXIS))
-        self.ax_.set_ylabel(for_matplotlib(self.plane.names[1], ALONG_AXIS))
-        self.ax_.set_title(title, fontsize="medium")
-
-    def _class_entries(self) -> list[tuple[Any, str]]:
-        from matplotlib.lines import Line2D
-
-        entries = []
-        for k, label in enumerate(self.model.classes):
-            how = look(k)
-            sign = Line2D([], [], color=how.colour, linestyle=how.dashes, marker=how.marker, markersize=5)
-            entries.append((sign, for_matplotlib(label, 24)))
-        if self.model.is_terminal.any():
-            entries.append((Line2D([], [], color="0.35", linewidth=THIN), "thin: encloses leftover rows"))
-        return entries
-
-    def _draw_ellipses(self, max_numbers: int) -> None:
-        """Draw outlines and numbers; shadows are filled by trust."""
-        trust = trust_in_ellipsoids(self.model)
+    def _chart(self, look: int) -> Chart:
+        model, plane = self.model, self.plane
+        shadows = [plane.shadow(fitted.ellipsoid) for fitted in self.ellipsoids]
+        trust = judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
         fills = np.zeros(len(trust)) if self.is_whole else SHADOW * strength(trust, self.min_trust)
-        shadows = [self.plane.shadow(fitted.ellipsoid) for fitted in self.ellipsoids]
-        for fitted, shadow, owner, fill in zip(self.ellipsoids, shadows, self.model.owners, fills, strict=True):
-            draw_ellipse(self.ax_, shadow, look(int(owner)), fill, linewidth=THIN if fitted.is_terminal else 1.6)
-        most = sorted(range(len(shadows)), key=lambda k: -int(self.ellipsoids[k].counts.sum()))[:max_numbers]
-        centers = np.array([shadows[k].center for k in most]).reshape(-1, 2)
-        draw_names(self.ax_, centers, [str(self.ellipsoids[k].number) for k in most])
+        marks: list[Any] = [
+            Oval(
+                shadow.center.tolist(),
+                shadow.inverse_root.ravel().tolist(),
+                int(owner),
+                fill=float(fill),
+                width=0.9 if fitted.is_terminal else 1.6,
+            )
+            for fitted, shadow, owner, fill in zip(self.ellipsoids, shadows, model.owners, fills, strict=True)
+        ]
+        n, n_all = min(len(self.rows), MOST_ROWS), len(self.rows)
+        chosen = np.sort(np.random.default_rng(0).choice(n_all, n, replace=False)) if n < n_all else slice(None)
+        places, owners = plane.place(self.rows[chosen]), self.owners[chosen]
+        isolated = plane.place(model.in_own_units(model.isolated))
+        for k, name in [*enumerate(map(name_of, model.classes)), (-1, "rows")]:
+            how: Look = k if k >= 0 else "other"
+            x, y = places[owners == k].T.tolist()
+            if k >= 0 or x:
+                marks.append(Points(x, y, how, name, size=1.4 if n > 1_000 else 1.9))
+            x, y = isolated[model.isolated_owners == k].T.tolist()
+            marks += [Points(x, y, how, "", is_hollow=True, size=3.2)] if x else []
+        most = sorted(range(len(shadows)), key=lambda k: -int(self.ellipsoids[k].counts.sum()))[:MOST_NUMBERS]
+        for k in most:
+            x, y = shadows[k].center.tolist()
+            marks.append(Words(x, y, str(self.ellipsoids[k].number)))
+        (left, low), (right, high) = limits(np.concatenate([*map(outline, shadows), places, isolated]))
+        title = counted(len(shadows), "ellipsoid") if shadows else "No ellipsoid, only isolated rows"
+        if shadows and not self.is_whole:
+            title = f"Shadows of {title} in {len(plane.origin)} features"
+        if n < n_all:
+            title += f", {n:,} of {n_all:,} rows drawn"
+        x_axis, y_axis = Axis(plane.names[0], left, right), Axis(plane.names[1], low, high)
+        return Chart("partition", title, title, x_axis, y_axis, marks, 600.0, 390.0)
 
 
-def _plane(model: SEPModel, features: tuple[str | int, str | int] | None) -> Plane:
-    if features is not None:
-        return ellipsoid_plane(model, features)
-    names = placed_names(model)
-    return feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
+def strength(trust: FloatArray, min_trust: float) -> FloatArray:
+    """Strength of the class's colour, in [0, 1], for this trust."""
+    doubt = np.clip((trust - NO_TRUST) / max(min_trust - NO_TRUST, 1e-9), 0.0, 1.0)
+    return np.asarray(np.where(trust >= min_trust, ACCEPTED, DOUBTFUL * doubt))
 
 
-def _draw_background(ax: Axes, model: SEPModel, plane: Plane, min_trust: float) -> None:
-    """Draw the labels of a two-feature model as a background, stronger where trust is higher."""
-    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
-    label, trust = trust_over(model, plane, low, high)
-    colours = as_rgb([look(k).colour for k in range(len(model.classes))])
-    image = lighten(colours[label], strength(trust, min_trust))
-    ax.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto", zorder=0.5)
+def _background(
+    model: SEPModel, plane: Plane, min_trust: float, low: FloatArray, high: FloatArray, n: int = 240
+) -> FloatArray:
+    """The colours of labels over a grid of pixels, stronger where trust is higher."""
+    from matplotlib.colors import to_rgb
 
-
-def _trust_entries(min_trust: float, *, by_counts: bool = False) -> list[tuple[Any, str]]:
-    """Legend entries for the shades of trust, in grey; with `by_counts`, they do not say what is accepted."""
-    from matplotlib.patches import Patch
-
-    trust = "trust by counts" if by_counts else "trust"
-    texts = {min_trust: f"{trust} ≥ {min_trust:g}" if by_counts else f"accepted: trust ≥ {min_trust:g}"}
-    middle = round(0.5 * (NO_TRUST + min_trust), 1)
-    if NO_TRUST < middle < min_trust:
-        texts[middle] = f"{trust} {middle:g}"
-    if min_trust > NO_TRUST:
-        texts[NO_TRUST] = f"{trust} ≤ {NO_TRUST:g}"
-    greys = lighten(as_rgb(["0.35"]), strength(np.array(list(texts)), min_trust))
-    return [
-        (Patch(facecolor=tuple(grey), edgecolor="0.6", linewidth=0.5), text)
-        for grey, text in zip(greys, texts.values(), strict=True)
-    ]
-
-
-def _draw_cuts(
-    ax: Axes, model: SEPModel, ellipsoids: Sequence[FittedEllipsoid], plane: Plane, most: int
-) -> list[tuple[Any, str]]:
-    """Draw the first `most` hyperplanes in the colour of their ellipsoid's class, and return their legend entry."""
-    from matplotlib.lines import Line2D
-
-    cuts = [
-        (int(owner), cut) for ellipsoid, owner in zip(ellipsoids, model.owners, strict=True) for cut in ellipsoid.cuts
-    ]
-    low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
-    for number, (owner, cut) in enumerate(cuts[:most], start=1):
-        ends = _ends(cut, plane, low, high)
-        if ends is not None:
-            colour = look(owner).colour
-            ax.plot(*ends.T, color=colour, linestyle=DOTS, linewidth=1.4, zorder=3.5)
-            _write_at_end(ax, ends[number % 2], number, colour)
-    if not cuts or most < 1:
-        return []
-    last = min(most, len(cuts))
-    text = f"hyperplanes 1 to {last} of {len(cuts):,}, in order of creation" if len(cuts) > 1 else "hyperplane"
-    return [(Line2D([], [], color="0.35", linestyle=DOTS, linewidth=1.4), text)]
-
-
-def _ends(cut: Hyperplane, plane: Plane, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """Where a hyperplane crosses the border of the plot; None if it misses the plot."""
-    normal = np.asarray(np.linalg.solve(plane.directions.T, cut.normal), dtype=np.float64)
-    return across(normal, cut.offset - float(cut.normal @ plane.origin), low, high)
-
-
-def _write_at_end(ax: Axes, spot: FloatArray, number: int, colour: str) -> None:
-    box = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
-    ax.text(spot[0], spot[1], str(number), ha="center", va="center", fontsize=7, bbox=box, zorder=7)
-
-
-def across(normal: FloatArray, offset: float, low: FloatArray, high: FloatArray) -> FloatArray | None:
-    """Where the line ``x @ normal = offset`` enters and leaves a box, of shape (2, 2); None if it misses the box."""
-    size = high - low
-    # In the unit box, so that features on very different scales are treated alike.
-    scaled, rest = normal * size, offset - float(normal @ low)
-    along = np.array([-scaled[1], scaled[0]])
-    start = scaled * rest / float(scaled @ scaled)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.sort(np.stack([-start / along, (1.0 - start) / along]), axis=0)
-    parallel = along == 0.0
-    if np.any(parallel & ((start < 0.0) | (start > 1.0))):
-        return None
-    first = float(np.max(steps[0][~parallel]))
-    last = float(np.min(steps[1][~parallel]))
-    return low + size * (start + np.array([[first], [last]]) * along) if first < last else None
-
-
-def _draw_rows(ax: Axes, plane: Plane, rows: RowSample) -> None:
-    """Draw each row as a point in the look of its class."""
-    size = 16.0 if len(rows.values) < 1_000 else 8.0
-    for k in np.unique(rows.owner):
-        x, y = plane.place(rows.values[rows.owner == k]).T
-        colour, marker = (UNKNOWN, ".") if k < 0 else (look(k).colour, look(k).marker)
-        ax.scatter(x, y, s=size, c=colour, marker=marker, edgecolors="0.15", linewidths=0.4, zorder=3)
-
-
-def _draw_isolated(ax: Axes, model: SEPModel, plane: Plane) -> list[tuple[Any, str]]:
-    """Draw isolated training rows as hollow points, and return their legend entry."""
-    from matplotlib.lines import Line2D
-
-    for k in np.unique(model.isolated_owners):
-        rows = model.in_own_units(model.isolated[model.isolated_owners == k])
-        how = look(int(k))
-        x, y = plane.place(rows).T
-        ax.scatter(x, y, s=48.0, marker=how.marker, facecolors="none", edgecolors=how.colour, zorder=3.2)
-    n = len(model.isolated)
-    sign = Line2D([], [], linestyle="", marker="o", markersize=7, markerfacecolor="none", markeredgecolor="0.35")
-    return [(sign, counted(n, "isolated row"))] if n else []
-
-
-def trust_in_ellipsoids(model: SEPModel) -> FloatArray:
-    """Trust of rows that lie in a single ellipsoid, based on the counts of its training rows; of shape (K,)."""
-    return judge_sets(model, np.eye(model.n_ellipsoids, dtype=bool)).trust
-
-
-def trust_over(
-    model: SEPModel, plane: Plane, low: FloatArray, high: FloatArray, n: int = 240
-) -> tuple[IntArray, FloatArray]:
-    """Labels and trust over a grid of pixels, for a two-feature model."""
     middles = (np.arange(n) + 0.5) / n
     x, y = np.meshgrid(*(low + (high - low) * middles[:, None]).T)
     pixels = np.column_stack([x.ravel(), y.ravel()])
     decisions = judge(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
-    label = np.searchsorted(model.classes, decisions.label)
-    return label.reshape(n, n), decisions.trust.reshape(n, n)
+    colours = np.array([to_rgb(colour(k)) for k in range(len(model.classes))])
+    shades = strength(decisions.trust, min_trust)[:, np.newaxis]
+    own = colours[np.searchsorted(model.classes, decisions.label)]
+    return np.asarray(1.0 - shades * (1.0 - own)).reshape(n, n, 3)

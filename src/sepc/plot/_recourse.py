@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sepc.cards import ShownOnOneLine
-from sepc.plot.axes import ALONG_AXIS, COLOURS, axes_or_new, for_matplotlib, place_legend
+from sepc.documents.charts import Axis, Bars, Chart, Line, Points
+from sepc.plot.axes import Display
 from sepc.recourses.recourse import Answer, FeatureChange, Recourse
-from sepc.wording import counted, decimal, short, shown
+from sepc.wording import decimal, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # The most changes to draw; the cheapest are left out.
 MOST_CHANGES = 12
-LONGEST_TITLE = 80
-USUAL = "0.85"
-# Height of a figure in inches, per change and for everything else.
-LINE, REST = 0.36, 1.3
 
 
 @dataclass(eq=False, repr=False)
-class RecourseDisplay(ShownOnOneLine):
+class RecourseDisplay(Display):
     """An answer of a `Recourse` (a counterfactual): one line per feature that changes, the most costly first.
 
     Create it with `from_recourse`. The hollow marker is the row as it is, the filled one the answer, in standard
@@ -35,9 +31,8 @@ class RecourseDisplay(ShownOnOneLine):
     ----------
     recourse : Recourse
     answer : Answer
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
-        After `plot`.
+    ax_, figure_
+        The axes and the figure, after `plot`.
     """
 
     recourse: Recourse
@@ -72,59 +67,35 @@ class RecourseDisplay(ShownOnOneLine):
         if not -len(recourse.answers) <= answer < len(recourse.answers):
             why = recourse.why() if not recourse.answers else f"there are {len(recourse.answers)}."
             raise ValueError(f"There is no answer {answer} to draw: {why}")
-        return cls(recourse, recourse.answers[answer]).plot(ax=ax)
+        return cls(recourse, recourse.answers[answer]).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the answer on the given axes, or on a new figure."""
+    def _chart(self, look: int) -> Chart:
         changes = self.answer.changes[:MOST_CHANGES]
-        self.ax_ = axes_or_new(ax, (7.2, REST + LINE * max(len(changes), 1)))
-        self.figure_: Any = self.ax_.figure
-        for y, change in enumerate(changes):
-            _draw(self.ax_, y, change)
-        self.ax_.set_yticks(
-            range(len(changes)), [for_matplotlib(_change_text(change), ALONG_AXIS) for change in changes]
-        )
-        self.ax_.set_ylim(len(changes) - 0.4, -0.6)
-        self.ax_.use_sticky_edges = False
-        self.ax_.margins(x=0.04)
-        self.ax_.set_xlabel("standard deviations from the mean of training rows")
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.set_title(self._title(), loc="left", fontsize="medium")
-        self._legend(is_own=ax is None)
-        return self
-
-    def _title(self) -> str:
-        label, trust = shown(self.recourse.to), decimal(self.answer.decision.trust)
-        left_out = len(self.answer.changes) - MOST_CHANGES
-        more = f" ({counted(left_out, 'smaller change')} not shown)" if left_out > 0 else ""
-        return for_matplotlib(
-            f"To be {label} with trust {trust}, at a cost of {self.answer.cost:.3g}{more}", LONGEST_TITLE
-        )
-
-    def _legend(self, is_own: bool) -> None:
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
-        marks: dict[str, Any] = {"ls": "", "marker": "o", "color": COLOURS[0]}
-        entries: list[tuple[Any, str]] = [
-            (Line2D([], [], mfc="white", **marks), "now"),
-            (Line2D([], [], **marks), "answer"),
-            (Patch(color=USUAL), for_matplotlib(f"usual for {short(shown(self.recourse.to), 16)}")),
+        spans = [change.deviations for change in changes]
+        usual = [
+            (span.low, max(span.high, span.low + 0.03), i - 0.3, i + 0.3)
+            for i, span in enumerate(spans)
+            if np.isfinite(span.low)
         ]
-        place_legend(self.ax_, entries, is_own=is_own)
-
-
-def _draw(ax: Axes, y: int, change: FeatureChange) -> None:
-    span, colour = change.deviations, COLOURS[0]
-    if np.isfinite(span.low):
-        ax.barh(y, max(span.high - span.low, 0.03), left=span.low, height=0.56, color=USUAL, zorder=1)
-    arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 4, "shrinkB": 3, "lw": 1.4}
-    ax.annotate("", (span.after, y), (span.before, y), arrowprops=arrow, zorder=2)
-    ax.plot(span.before, y, "o", mfc="white", mec=colour, ms=7, zorder=3)
-    ax.plot(span.after, y, "o", color=colour, ms=7, zorder=3)
+        before, after = [span.before for span in spans], [span.after for span in spans]
+        ends = [*before, *after, *(end for box in usual for end in box[:2])]
+        room = 0.04 * (max(ends) - min(ends)) or 0.1
+        marks: list[Any] = [
+            Bars(usual, "other", f"usual for {shown(self.recourse.to)}", shades=[0.3] * len(usual)),
+            *(Line([a, b], [i, i], "accent") for i, (a, b) in enumerate(zip(before, after, strict=True))),
+            Points(before, range(len(before)), "accent", "now", is_hollow=True, size=4.0),
+            Points(after, range(len(after)), "accent", "answer", size=4.0),
+        ]
+        label, trust = shown(self.recourse.to), decimal(self.answer.decision.trust)
+        title = f"To be {label} with trust {trust}, at a cost of {self.answer.cost:.3g}"
+        if len(self.answer.changes) > MOST_CHANGES:
+            title += f"; the {MOST_CHANGES} largest changes"
+        rows = [(_change_text(change), "") for change in changes]
+        x = Axis("standard deviations from the mean of training rows", min(ends) - room, max(ends) + room)
+        return Chart("recourse", title, "; ".join(text for text, _ in rows), x, Axis(ticks=()), marks, rows=rows)
 
 
 def _change_text(change: FeatureChange) -> str:
     """The feature and its change, such as "months 42 → 30"."""
     before_and_after = change.words.removeprefix(f"{change.feature} from ").replace(" to ", " → ", 1)
-    return short(f"{change.feature} {before_and_after}", ALONG_AXIS)
+    return f"{change.feature} {before_and_after}"

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sepc._typing import BoolArray
 from sepc.cards import ShownOnOneLine
+from sepc.documents.charts import Axis, Bars, Chart, Line, Look
+from sepc.documents.drawing import draw_all
 from sepc.model.sep_model import SEPModel
-from sepc.plot.axes import for_matplotlib, look, panels, partition_of
+from sepc.plot.axes import partition_of
+from sepc.views.charts import curve_charts
 from sepc.views.log_odds import (
     Contrast,
     Curve,
@@ -22,23 +24,10 @@ from sepc.views.log_odds import (
     curves_of,
     ellipsoid_weights,
 )
-from sepc.wording import check_number, counted
+from sepc.wording import check_number, name_of, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# The colour of all other classes together, if there are more than two.
-OTHERS = "0.62"
-FILLED = 0.55
-# The share of a panel's height, at its foot, for the histogram of rows.
-FOOT = 0.17
-DENSITY = "0.45"
-# With fewer ellipsoids than this, the rest of the panel stays empty, so that bars are not huge.
-FEWEST_BARS = 7
-# Names of categories stand upright, so that none covers the next, if together they have more letters than this.
-LETTERS_ALONG = 20
-# The longest names of categories, along the axis and upright.
-LONGEST_ALONG, LONGEST_UPRIGHT = 12, 20
 
 
 @dataclass(eq=False, repr=False)
@@ -48,9 +37,8 @@ class WeightsDisplay(ShownOnOneLine):
     Create it with `from_estimator`. Each curve is a shape function: what a feature adds to the log-odds of a class
     against the other class or, with more classes, against their average; the terms of a row add up. Positive terms
     favour the class, negative ones count against it. All curves share one scale; a feature with few distinct values
-    has bars instead. The histogram at the foot shows where rows lie: a curve means little where there are none. The
-    title says how many features matter, if some have no weight. Below the name of a monotone feature it says whether
-    its curve only rises or only falls, as long as that is proved.
+    has bars instead. The histogram at the foot shows where rows lie: a curve means little where there are none.
+    Beside the name of a monotone feature it says whether its curve only rises or only falls, as long as that is proved.
 
     A bar in the last panel shows what lying in an ellipsoid adds, in the colour of the ellipsoid's class; the thin line
     covers the terms of 90 % of the rows, inside or not. Isolated rows have terms too, which are not drawn.
@@ -65,9 +53,7 @@ class WeightsDisplay(ShownOnOneLine):
     ellipsoids : tuple of EllipsoidWeight
         Sorted by mean absolute term, the largest first.
     axes_ : tuple of matplotlib axes
-        The axes of the curves, after `plot`.
-    ax_ellipsoids_ : matplotlib axes or None
-        The axes of the ellipsoids; None if there are no ellipsoids, or fewer axes were given.
+        The axes of the curves and, if there are any, of the ellipsoids, after `plot`.
     figure_
 
     Examples
@@ -115,7 +101,7 @@ class WeightsDisplay(ShownOnOneLine):
         max_features, max_ellipsoids : int
             Draw at most this many.
         ax : matplotlib axes, or a sequence of them, optional
-            A single one is divided into panels. Otherwise one per curve, and one more for the ellipsoids.
+            A single one is divided into panels. Otherwise one per curve, and one more if there are ellipsoids.
 
         Returns
         -------
@@ -132,107 +118,29 @@ class WeightsDisplay(ShownOnOneLine):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on a new figure."""
-        self.axes_, self.ax_ellipsoids_, is_first = panels(ax, len(self.curves), with_last=bool(self.ellipsoids))
-        self.figure_ = self.axes_[0].figure
-        low, high = self._heights()
-        for axes, curve, first in zip(self.axes_, self.curves, is_first, strict=True):
-            self._draw_curve(axes, curve)
-            axes.set_ylim(low - FOOT / (1.0 - FOOT) * (high - low), high)
-            axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
-            proved = f"\n(monotone: {curve.proved})" if curve.proved else ""
-            axes.set_xlabel(f"{for_matplotlib(curve.name, 30)}{proved}")
-            if first:
-                label = for_matplotlib(self._label, 14)
-                axes.set_ylabel(f"log-odds of {label}\nagainst {self._against}", fontsize="small")
-            else:
-                axes.tick_params(labelleft=False)
-        if self.ax_ellipsoids_ is not None:
-            self._draw_ellipsoids(self.ax_ellipsoids_)
-        matters = self._matters
-        if not matters.all():
-            self.axes_[0].set_title(f"{matters.sum():,} of {len(matters):,} features matter", fontsize="small")
+        other = self.contrast.against
+        looks: tuple[Look, Look] = (self.contrast.label, "other" if other is None else other)
+        against = "the others" if other is None else short(name_of(self.model.classes[other]), 14)
+        label = short(name_of(self.model.classes[self.contrast.label]), 14)
+        charts = curve_charts(self.curves, looks, f"{label} against {against}")
+        self.axes_: tuple[Axes, ...] = draw_all([*charts, *self._ellipsoid_chart()], ax)
+        self.figure_: Any = self.axes_[0].figure
         return self
 
-    @property
-    def _matters(self) -> BoolArray:
-        return np.ones(0, dtype=bool) if self.model.weights is None else self.model.weights.matters
-
-    @property
-    def _label(self) -> Any:
-        return self.model.classes[self.contrast.label]
-
-    @property
-    def _against(self) -> str:
-        other = self.contrast.against
-        return "the average of the others" if other is None else for_matplotlib(self.model.classes[other], 14)
-
-    def _heights(self) -> tuple[float, float]:
-        """The range of all curves, with a margin."""
-        terms = np.concatenate([[0.0], *(curve.term for curve in self.curves)])
-        room = 0.08 * float(np.ptp(terms)) or 0.1
-        return float(terms.min()) - room, float(terms.max()) + room
-
-    def _draw_curve(self, ax: Axes, curve: Curve) -> None:
-        colour = look(self.contrast.label).colour
-        other = OTHERS if self.contrast.against is None else look(self.contrast.against).colour
-        ax.axhline(0.0, color="0.3", linewidth=0.8)
-        if curve.is_discrete:
-            at = np.arange(len(curve.x))
-            colours = [colour if term > 0.0 else other for term in curve.term]
-            ax.bar(at, curve.term, 0.8, color=colours, edgecolor="0.15", linewidth=0.6)
-            step = 1 + (len(at) - 1) // 8
-            names = curve.categories[::step]
-            is_long = len("".join(names)) > LETTERS_ALONG
-            longest = LONGEST_UPRIGHT if is_long else LONGEST_ALONG
-            texts = [for_matplotlib(name, longest) for name in names] or [f"{value:.6g}" for value in curve.x[::step]]
-            ax.set_xticks(at[::step], texts, rotation=90 if is_long else 0, fontsize="small" if is_long else None)
-            ax.set_xlim(-0.6, len(at) - 0.4)
-        else:
-            ax.fill_between(curve.x, curve.term, where=curve.term >= 0.0, color=colour, alpha=FILLED, linewidth=0.0)
-            ax.fill_between(curve.x, curve.term, where=curve.term <= 0.0, color=other, alpha=FILLED, linewidth=0.0)
-            ax.plot(curve.x, curve.term, color="0.1", linewidth=1.2)
-            ax.set_xlim(curve.x[0], curve.x[-1])
-        _draw_foot(ax, curve)
-
-    def _draw_ellipsoids(self, ax: Axes) -> None:
-        at = np.arange(len(self.ellipsoids))
-        colours = [look(ellipsoid.owner).colour for ellipsoid in self.ellipsoids]
-        ax.barh(
-            at,
-            [ellipsoid.inside for ellipsoid in self.ellipsoids],
-            0.66,
-            color=colours,
-            edgecolor="0.15",
-            linewidth=0.6,
-        )
-        for y, ellipsoid in zip(at, self.ellipsoids, strict=True):
-            if ellipsoid.low is not None and ellipsoid.high is not None:
-                for colour, width in (("white", 3.2), ("0.1", 1.3)):
-                    ax.plot(
-                        [ellipsoid.low, ellipsoid.high], [y, y], color=colour, linewidth=width, solid_capstyle="butt"
-                    )
-        ax.axvline(0.0, color="0.3", linewidth=0.8)
-        owners = [for_matplotlib(self.model.classes[ellipsoid.owner], 14) for ellipsoid in self.ellipsoids]
-        names = [f"{ellipsoid.number} of {owner}" for ellipsoid, owner in zip(self.ellipsoids, owners, strict=True)]
-        ax.set_yticks(at, names, fontsize="small")
-        ax.set_ylim(max(len(at), FEWEST_BARS) - 0.4, -0.6)
-        has_line = self.ellipsoids[0].low is not None
-        line = "\n(line: 90 % of all rows)" if has_line else ""
-        ax.set_xlabel(f"log-odds added by lying inside{line}", fontsize="small")
+    def _ellipsoid_chart(self) -> list[Chart]:
+        if not self.ellipsoids:
+            return []
+        marks: list[Any] = []
+        ends = [0.0]
+        for i, one in enumerate(self.ellipsoids):
+            marks.append(Bars([(min(one.inside, 0.0), max(one.inside, 0.0), i - 0.3, i + 0.3)], one.owner))
+            ends.append(one.inside)
+            if one.low is not None and one.high is not None:
+                marks.append(Line([one.low, one.high], [i, i]))
+                ends += [one.low, one.high]
         n, n_all = len(self.ellipsoids), self.model.n_ellipsoids
-        text = counted(n, "ellipsoid") if n == n_all else f"{n} of {n_all:,} ellipsoids"
-        order = "\nlargest terms first" if has_line and n > 1 else ""
-        ax.set_title(f"{text}{order}", fontsize="small")
-
-
-def _draw_foot(ax: Axes, curve: Curve) -> None:
-    """Draw a histogram of the rows or, without rows, ticks at the knots."""
-    foot: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": DENSITY, "linewidth": 0.0, "zorder": 0.5}
-    if len(curve.n_rows) == 0:
-        ax.vlines(curve.knots, 0.0, 0.35 * FOOT, transform=foot["transform"], color=DENSITY, linewidth=0.9)
-        return
-    tall = 0.85 * FOOT * curve.n_rows / curve.n_rows.max()
-    if curve.is_discrete:
-        ax.bar(np.arange(len(tall)), tall, 0.8, **foot)
-    else:
-        ax.bar(curve.edges[:-1], tall, np.diff(curve.edges), align="edge", **foot)
+        title = f"{n} of {n_all:,} ellipsoids" if n < n_all else "Ellipsoids"
+        rows = [(f"{one.number} of {short(name_of(self.model.classes[one.owner]), 14)}", "") for one in self.ellipsoids]
+        room = 0.05 * (max(ends) - min(ends)) or 0.1
+        x = Axis("log-odds added inside", min(ends) - room, max(ends) + room)
+        return [Chart("ellipsoids", title, title, x, Axis(ticks=()), marks, rows=rows)]

@@ -1,13 +1,12 @@
-"""Rows on a Dask cluster: point sets whose blocks stay on the workers, and samples of tables."""
+"""Rows on a Dask cluster: blocks that stay on the workers, and samples of tables."""
 
 from __future__ import annotations
 
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,142 +15,46 @@ from dask.dataframe.dispatch import concat
 from dask.distributed import Client, Future, KilledWorker, default_client, wait
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray
-from sepc.points._shards import AllRows, Masks, Part, Wanted, count_kept, divide_part, reduce_part, rescale_shard
-from sepc.points.in_memory import check_gatherable, check_same_features, combine_runs
+from sepc._typing import FloatArray
+from sepc.points.blocks import Block, BlockLabels, LabelledBlocks, Result, classes_of
 from sepc.points.inputs import NUMBER_KINDS, TableEncoder, as_points, n_columns, refuse_non_finite
-from sepc.points.protocol import Answer, PointSet, Reduction, Region
-from sepc.points.reductions import BlockLabels, classes_of
-from sepc.points.row_digest import draw_rows, is_sampled
+from sepc.points.reductions import combine_in_order
+from sepc.points.row_digest import draw_rows
 
 # Seconds that a cluster may be without workers, and seconds between checks: a nanny needs a few to restart a worker.
 PATIENCE = 30.0
 CHECK_EVERY = 1.0
 
 
-@dataclass
-class Traffic:
-    """How much the workers have sent so far, summed over all sets made from the same blocks."""
-
-    n_passes: int = 0
-    n_bytes: int = 0
-
-
 @dataclass(frozen=True, eq=False)
-class Block:
-    """One block of a set: where it is stored, and which of its rows are left."""
-
-    shard: Future
-    place: int
-    n_rows: int
-    marks: Future | None = None
-    index: int = 0
-    side: int = 0
-
-    def wanted(self, position: int) -> Wanted:
-        """Describe this block for a task on its shard; `position` is its position in the set."""
-        marks = None if self.marks is None else self.marks.key
-        return Wanted(position, self.place, self.n_rows, marks, self.index, self.side)
-
-
-@dataclass(frozen=True, eq=False)
-class DaskPoints:
-    """The rows of blocks on the workers of a cluster; made by `labelled_points`.
-
-    The blocks of a worker are stored together in shards, and every pass is one task per shard. States are combined in
-    the order of the blocks, on the workers if they hold adjacent ones, so that the result does not depend on where the
-    blocks are: it is bit for bit that of `BlockPoints`. This is also why tasks and answers are sent pickled: Dask's own
-    serialisation may misalign arrays, and BLAS then rounds differently. A subset is a mask on the same blocks; its rows
-    are copied once if there are few enough. Everything can be recomputed if a worker is lost.
-    """
+class DaskBlocks:
+    """Blocks of rows on the workers of a cluster; whatever a lost worker held is computed again."""
 
     client: Client
-    n_features: int
-    blocks: tuple[Block, ...]
-    traffic: Traffic = field(default_factory=Traffic)
+    blocks: Sequence[Future]
 
-    @property
-    def n_points(self) -> int:
-        """Number of rows."""
-        return sum(block.n_rows for block in self.blocks)
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block and combine the results in order, on the workers."""
+        # A task, so that each worker gets both functions once, and again if one is lost. They and the results are sent
+        # pickled: Dask's own serialisation may misalign arrays, and BLAS then rounds differently.
+        both = self.client.submit(bytes, pickle.dumps((function, combine)), pure=False)
+        results = [self.client.submit(_apply, both, block, pure=False) for block in self.blocks]
+        joined = combine_in_order(partial(self.client.submit, _combine, both, pure=False), results)
+        [answer] = answers_of(self.client, [joined])
+        result: Result = pickle.loads(answer)
+        return result
 
-    def reduce(self, reduction: Reduction[Any, Answer], /) -> Answer:
-        """Summarise all rows in one pass."""
-        pickled = pickle.dumps(reduction)
-        answers = self._answers([self._submit(reduce_part, pickled, places) for places in self._positions().values()])
-        runs = sorted((run for answer in answers for run in answer), key=itemgetter(0))
-        return reduction.finish(combine_runs(reduction, [(n_blocks, state) for _, n_blocks, state in runs]))
 
-    def split(self, region: Region, /) -> tuple[DaskPoints, DaskPoints]:
-        """Divide into the rows inside `region` and the rows outside it."""
-        return self._divide(region.contains)
+def _apply(both: bytes, block: Block) -> bytes:
+    function, _ = pickle.loads(both)
+    # Blocks from another worker may start at any byte.
+    aligned = np.require(block.rows, requirements="A")
+    return pickle.dumps(function(Block(aligned, block.labels)), protocol=5)
 
-    def union(self, other: PointSet, /) -> DaskPoints:
-        """All rows of both sets, those of `self` first; blocks with no rows left are dropped."""
-        check_same_features(self, other)
-        if not isinstance(other, DaskPoints):
-            raise TypeError(f"A set on a cluster cannot be joined with {type(other).__name__}.")
-        blocks = tuple(block for block in (*self.blocks, *other.blocks) if block.n_rows > 0)
-        return replace(self, blocks=blocks or self.blocks[:1])
 
-    def sample(self, share: float, seed: int, /) -> DaskPoints:
-        """Keep about `share` of the rows, chosen by `row_hashes`."""
-        return self._divide(partial(is_sampled, share=share, seed=seed))[0]
-
-    def rescaled(self, shift: FloatArray, scale: FloatArray, /) -> DaskPoints:
-        """The rows as ``(x - shift) / scale``, computed once, on their workers."""
-        # Pure, so that all sets of the same blocks share one copy.
-        moved = {
-            shard.key: self.client.submit(rescale_shard, shard, shift, scale, pure=True)
-            for shard in {block.shard.key: block.shard for block in self.blocks}.values()
-        }
-        return replace(self, blocks=tuple(replace(block, shard=moved[block.shard.key]) for block in self.blocks))
-
-    def gather(self, max_rows: int, /) -> FloatArray:
-        """All rows in one array; raises if there are more than `max_rows`."""
-        check_gatherable(self, max_rows)
-        return self.reduce(AllRows())
-
-    def part(self, marks: dict[str, Future], counts: dict[str, list[tuple[int, ...]]], side: int) -> DaskPoints:
-        """The subset of rows that one side of the masks keeps.
-
-        For each shard, by key: `marks` are the masks of this set's blocks, `counts` the numbers of rows they keep.
-        """
-        blocks = list(self.blocks)
-        for shard, positions in self._positions().items():
-            for index, position in enumerate(positions):
-                n_rows = counts[shard][index][side]
-                blocks[position] = replace(blocks[position], n_rows=n_rows, marks=marks[shard], index=index, side=side)
-        return replace(self, blocks=tuple(blocks))
-
-    def _divide(self, test: Callable[[FloatArray], BoolArray]) -> tuple[DaskPoints, DaskPoints]:
-        positions = self._positions()
-        marks = {shard: self._submit(divide_part, pickle.dumps(test), places) for shard, places in positions.items()}
-        numbers = {shard: [self.blocks[i].n_rows for i in places] for shard, places in positions.items()}
-        tasks = [self.client.submit(count_kept, marks[shard], numbers[shard], pure=False) for shard in positions]
-        counts = dict(zip(positions, self._answers(tasks), strict=True))
-        return self.part(marks, counts, 0), self.part(marks, counts, 1)
-
-    def _positions(self) -> dict[str, list[int]]:
-        """The positions of the blocks of each shard."""
-        positions: dict[str, list[int]] = {}
-        for position, block in enumerate(self.blocks):
-            positions.setdefault(block.shard.key, []).append(position)
-        return positions
-
-    def _submit(self, task: Callable[..., Any], pickled: bytes, positions: list[int]) -> Future:
-        """Start a task on the blocks of one shard."""
-        blocks = [self.blocks[position] for position in positions]
-        futures = {block.marks.key: block.marks for block in blocks if block.marks is not None and block.n_rows > 0}
-        wanted = [block.wanted(position) for position, block in zip(positions, blocks, strict=True)]
-        part = Part(blocks[0].shard.key, wanted)
-        return self.client.submit(task, pickled, blocks[0].shard, part, futures, pure=False)
-
-    def _answers(self, futures: list[Future]) -> list[Any]:
-        answers = answers_of(self.client, futures)
-        self.traffic.n_passes += 1
-        self.traffic.n_bytes += sum(map(len, answers))
-        return [pickle.loads(answer) for answer in answers]
+def _combine(both: bytes, left: bytes, right: bytes) -> bytes:
+    _, combine = pickle.loads(both)
+    return pickle.dumps(combine(pickle.loads(left), pickle.loads(right)), protocol=5)
 
 
 def answers_of(client: Client, futures: list[Future]) -> list[Any]:
@@ -182,30 +85,23 @@ class RefusedBlockError(ValueError):
     """Raised on a worker; says what is wrong with a block."""
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A block as it is stored on a worker: checked rows and their labels."""
-
-    rows: FloatArray
-    labels: BlockLabels
-
-
-def labelled_points(
+def labelled_blocks(
     X: Any, y: Any, encoder: TableEncoder | None = None
-) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Point sets of all rows and of each class, and the classes, from Dask collections with the same blocks."""
+) -> tuple[LabelledBlocks, tuple[str, ...] | None]:
+    """The rows of Dask collections with the same blocks, checked and kept on the workers, and the names of columns.
+
+    Columns have names if all of them are strings, as in scikit-learn.
+    """
     pairs, client = aligned_blocks(X, y), current_client()
     # Sent to each worker once, as part of the graph, so that lost blocks can be recomputed.
     shared = delayed(encoder, traverse=False)
-    blocks = client.compute(
-        [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
-    )
+    tasks = [delayed(_prepare, pure=False)(rows, labels, i, shared) for i, (rows, labels) in enumerate(pairs)]
     try:
-        facts = answers_of(client, [client.submit(_facts, block, pure=False) for block in blocks])
+        blocks = LabelledBlocks.of(DaskBlocks(client, client.compute(tasks)))
     except RefusedBlockError as error:
         raise ValueError(str(error)) from None
-    classes = classes_of([labels for _, _, labels in facts])
-    return _store_in_shards(client, blocks, [(n, d) for n, d, _ in facts], classes)
+    names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
+    return blocks, tuple(names) if names and all(isinstance(name, str) for name in names) else None
 
 
 def aligned_blocks(X: Any, y: Any) -> list[tuple[Any, Any]]:
@@ -270,17 +166,17 @@ def _blocks_of(collection: Any) -> list[Any]:
     return list(np.ravel(np.asarray(collection.to_delayed(), dtype=object)))
 
 
-def _prepare(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Prepared:
+def _prepare(rows: Any, labels: Any, number: int, encoder: TableEncoder | None) -> Block:
     """Check one block on its worker; an error names the block."""
     table, labels = with_labels(rows, labels, number)
     if len(table) == 0:
         width = np.shape(table)[1] if encoder is None else n_columns(encoder)
-        return Prepared(np.empty((0, width)), BlockLabels(labels[:0], np.empty(0, dtype=np.uint8)))
+        return Block(np.empty((0, width)), BlockLabels(labels[:0], np.empty(0, dtype=np.uint8)))
     try:
-        numbers = as_points(table).gather(len(table)) if encoder is None else _encode(table, encoder)
+        numbers = as_points(table).rows if encoder is None else _encode(table, encoder)
     except (TypeError, ValueError) as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
-    return Prepared(np.ascontiguousarray(numbers), labels_of_block(labels, number))
+    return Block(np.ascontiguousarray(numbers), labels_of_block(labels, number))
 
 
 def _encode(table: Any, encoder: TableEncoder) -> FloatArray:
@@ -306,50 +202,6 @@ def labels_of_block(labels: NDArray[Any], number: int) -> BlockLabels:
         return BlockLabels.of(labels)
     except ValueError as error:
         raise RefusedBlockError(f"In block {number}: {error}") from None
-
-
-def _facts(block: Prepared) -> tuple[int, int, NDArray[Any]]:
-    n, d = block.rows.shape
-    return n, d, block.labels.values
-
-
-def _store_in_shards(
-    client: Client, blocks: Sequence[Future], shapes: Sequence[tuple[int, int]], classes: NDArray[Any]
-) -> tuple[DaskPoints, tuple[DaskPoints, ...], NDArray[Any]]:
-    """Group each worker's blocks into shards, one per thread, and compute the class masks there."""
-    places: dict[int, Block] = {}
-    marks, counts = {}, {}
-    for worker, positions in _by_worker(client, blocks):
-        stored, numbers = [blocks[i] for i in positions], [shapes[i][0] for i in positions]
-        where = {"workers": worker, "allow_other_workers": worker is not None, "pure": False}
-        shard = client.submit(_together, stored, **where)
-        places |= {i: Block(shard, place, shapes[i][0]) for place, i in enumerate(positions)}
-        marks[shard.key] = client.submit(_class_masks, stored, classes, **where)
-        counts[shard.key] = client.submit(count_kept, marks[shard.key], numbers, pure=False)
-    whole = DaskPoints(client, shapes[0][1], tuple(places[i] for i in range(len(blocks))))
-    held = {key: pickle.loads(n) for key, n in zip(counts, answers_of(client, list(counts.values())), strict=True)}
-    return whole, tuple(whole.part(marks, held, k) for k in range(len(classes))), classes
-
-
-def _by_worker(client: Client, blocks: Sequence[Future]) -> list[tuple[str | None, list[int]]]:
-    """Each worker with the positions of its blocks, in one run per thread; lost blocks are under None."""
-    holders, threads = client.who_has(blocks), client.nthreads()
-    held: dict[str | None, list[int]] = {}
-    for i, block in enumerate(blocks):
-        held.setdefault(next(iter(holders.get(block.key, ())), None), []).append(i)
-    return [
-        (worker, part.tolist())
-        for worker, positions in held.items()
-        for part in np.array_split(positions, min(threads.get(worker, 1), len(positions)))
-    ]
-
-
-def _together(blocks: list[Prepared]) -> tuple[FloatArray, ...]:
-    return tuple(block.rows for block in blocks)
-
-
-def _class_masks(blocks: list[Prepared], classes: NDArray[Any]) -> list[Masks]:
-    return [block.labels.masks(classes) for block in blocks]
 
 
 def has_other_columns(X: Any, y: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Turn arrays, lists and DataFrames into validated point sets."""
+"""Turn arrays, lists and DataFrames into validated rows of numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scipy import sparse
 
 from sepc._typing import FloatArray
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.protocol import PointSet
 from sepc.wording import counted
 
 # NumPy dtype kinds: numbers, and types whose cells may be numbers.
@@ -33,16 +32,14 @@ def is_gap(value: Any) -> bool:
     return value is None or bool(is_nan) or type(value).__name__ in MISSING_TYPES
 
 
-def as_points(X: Any) -> PointSet:
-    """Validate a table of numbers and turn it into a point set.
+def as_points(X: Any) -> ArrayPoints:
+    """Validate a table of numbers and turn it into a set of rows.
 
     Examples
     --------
     >>> as_points([[1, 2], [3, 4], [5, 6]]).n_points
     3
     """
-    if isinstance(X, PointSet):
-        return X
     table = _as_table(X)
     names = _column_names(X, table)
     rows = _as_numbers(table, names)
@@ -58,8 +55,6 @@ def feature_names(X: Any) -> tuple[str, ...]:
     >>> feature_names([[1, 2], [3, 4]])
     ('x0', 'x1')
     """
-    if isinstance(X, PointSet):
-        return _default_names(X.n_features)
     return _column_names(X, _as_table(X))
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.points.protocol import PointSet
-from sepc.points.reductions import reduce_each_with
+from sepc.points.reductions import Answer, Reduction
 from sepc.points.row_digest import N_HASHES, row_hashes
 
 # Distinct rows held per row wanted, and the most rows held beyond those wanted: a sample of a million is large enough,
@@ -182,8 +181,21 @@ class ClassSample:
     weight: float
 
 
+class RowsByClass(Protocol):
+    """The rows of each class, wherever they are stored."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of rows of each class."""
+        ...
+
+    def reduce_each(self, reductions: Mapping[int, Reduction[Any, Answer]], /) -> dict[int, Answer]:
+        """Summarise the rows of some classes, each by a reduction of its own."""
+        ...
+
+
 def sample_classes(
-    classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int = 1_000, limits: MemoryLimits = MEMORY_LIMITS
+    classes: RowsByClass, n_wanted: int, seed: int, n_least: int = 1_000, limits: MemoryLimits = MEMORY_LIMITS
 ) -> list[ClassSample]:
     """Draw about `n_wanted` rows in proportion to the classes, but at least `n_least` of each, or all it has.
 
@@ -195,25 +207,18 @@ def sample_classes(
 
     Takes one pass if all rows fit, if a class has at most 8,192 distinct rows, or if rows rarely repeat. Takes two if
     some rows are frequent among many others, or if rows have two or more copies on average and the distinct ones do not
-    fit. Classes share passes as in `reduce_each`.
-
-    Examples
-    --------
-    >>> from sepc.geometry import ArrayPoints
-    >>> rows = np.repeat([[1.0], [2.0], [3.0]], [60, 30, 10], axis=0)
-    >>> [sample] = sample_classes([ArrayPoints(rows)], n_wanted=10, seed=0, n_least=0)
-    >>> np.unique(sample.rows, return_counts=True), sample.weight
-    ((array([1., 2., 3.]), array([6, 3, 1])), 10.0)
+    fit. Classes share passes.
     """
-    draws = _draws(classes, n_wanted, seed, n_least, limits)
-    counters = [draw.first_pass() for draw in draws]
-    counts = reduce_each_with(classes, counters)
-    second_passes = [draw.second_pass(counters[i], counts[i]) for i, draw in enumerate(draws)]
-    again = {i: counter for i, counter in enumerate(second_passes) if counter is not None}
-    second = reduce_each_with([classes[i] for i in again], list(again.values()))
-    for i, counted in zip(again, second, strict=True):
-        counters[i], counts[i] = again[i], counted
-    return [draw.sample(counter, counted) for draw, counter, counted in zip(draws, counters, counts, strict=True)]
+    sizes = classes.sizes
+    shares = [-(-n_wanted * n // max(1, sum(sizes))) for n in sizes]
+    draws = [_Draw(n, min(n, max(share, n_least)), seed, limits) for n, share in zip(sizes, shares, strict=True)]
+    counters = {k: draw.first_pass() for k, draw in enumerate(draws)}
+    counts = classes.reduce_each(counters)
+    second_passes = {k: draw.second_pass(counters[k], counts[k]) for k, draw in enumerate(draws)}
+    again = {k: counter for k, counter in second_passes.items() if counter is not None}
+    counters |= again
+    counts |= classes.reduce_each(again)
+    return [draw.sample(counters[k], counts[k]) for k, draw in enumerate(draws)]
 
 
 @dataclass(frozen=True)
@@ -270,12 +275,6 @@ class _Draw:
         total = np.round(ends[-1:])
         steps = np.floor(np.append(np.minimum(ends[:-1], total), total) + _start(self.seed)).astype(np.int64)
         return np.minimum(np.diff(steps, prepend=0), counts)
-
-
-def _draws(classes: Sequence[PointSet], n_wanted: int, seed: int, n_least: int, limits: MemoryLimits) -> list[_Draw]:
-    sizes = [points.n_points for points in classes]
-    shares = [-(-n_wanted * n // max(1, sum(sizes))) for n in sizes]
-    return [_Draw(n, min(n, max(share, n_least)), seed, limits) for n, share in zip(sizes, shares, strict=True)]
 
 
 def _hash_below(share: float) -> int:

@@ -1,9 +1,8 @@
-"""Hashes of rows that depend only on their values, the samples they draw, and a digest of all rows in any order."""
+"""Hashes of rows that depend only on their values, samples of positions, and a digest of all rows in any order."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,8 +21,6 @@ SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
 
 N_HASHES = 2**64
 
-SampleState: TypeAlias = tuple[int, tuple[FloatArray, ...]]
-
 
 def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
     """Hash the 64-bit values of each row, column by column.
@@ -34,15 +31,6 @@ def row_hashes(rows: FloatArray, seed: int) -> NDArray[np.uint64]:
     for start in range(0, len(rows), TILE_ROWS):
         _mix_in_columns(hashes[start : start + TILE_ROWS], rows[start : start + TILE_ROWS])
     return hashes
-
-
-def is_sampled(rows: FloatArray, share: float, seed: int) -> BoolArray:
-    """Which rows a sample of about `share` of all rows keeps; repeated rows are kept or dropped together."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"share is {share}; it must be between 0 and 1.")
-    if share == 1:
-        return np.ones(len(rows), dtype=np.bool_)
-    return row_hashes(rows, seed) < np.uint64(int(share * N_HASHES))
 
 
 def _mix_in_columns(hashes: NDArray[np.uint64], tile: FloatArray) -> None:
@@ -61,33 +49,6 @@ def mix(hashes: NDArray[np.uint64]) -> None:
     hashes ^= hashes >> np.uint64(27)
     hashes *= SECOND_MULTIPLIER
     hashes ^= hashes >> np.uint64(31)
-
-
-@dataclass(frozen=True)
-class HashSample:
-    """About `share` of the rows, chosen by `row_hashes`: the same as ``points.sample(share, seed)``, but gathered.
-
-    Equal rows are chosen together, so there may be many more than expected. If there are more than `max_rows`, all are
-    dropped and the answer is None.
-    """
-
-    share: float
-    seed: int
-    max_rows: float = math.inf
-
-    def map(self, block: FloatArray) -> SampleState:
-        """Choose rows of one block."""
-        rows = block[is_sampled(block, self.share, self.seed)]
-        return len(rows), (rows,) if len(rows) <= self.max_rows else ()
-
-    def combine(self, left: SampleState, right: SampleState) -> SampleState:
-        """Keep all rows in order, unless there are too many."""
-        n = left[0] + right[0]
-        return n, left[1] + right[1] if n <= self.max_rows else ()
-
-    def finish(self, state: SampleState) -> FloatArray | None:
-        """The rows in one array, or None if there were too many."""
-        return np.concatenate(state[1]) if state[1] else None
 
 
 # Every row is hashed together with its label, and the hashes are added up. Rows that differ by accident give another

@@ -1,9 +1,9 @@
-"""Point sets whose blocks are read from Parquet files when they are needed."""
+"""Rows of Parquet files, read block by block in every pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.points.in_memory import BlockPoints
+from sepc.points.blocks import Block, BlockFacts, BlockLabels, LabelledBlocks, Result
 from sepc.points.inputs import TableEncoder, missing_labels, n_columns
-from sepc.points.reductions import BlockLabels, points_by_class
+from sepc.points.reductions import combine_in_order
 from sepc.points.row_digest import draw_rows
 from sepc.wording import MOST_NAMES, listed, shown
 
@@ -50,10 +50,9 @@ class ParquetSource:
         )
 
     @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """Shapes of the blocks of rows."""
-        width = len(self.names) if self.encoder is None else n_columns(self.encoder)
-        return [(n, width) for n in self.n_rows]
+    def n_columns(self) -> int:
+        """Columns of the rows."""
+        return len(self.names) if self.encoder is None else n_columns(self.encoder)
 
     def labels(self, i: int) -> BlockLabels:
         """Labels of the rows of a block."""
@@ -67,6 +66,8 @@ class ParquetSource:
     def rows(self, i: int) -> FloatArray:
         """Rows of a block."""
         encoder = self.encoder
+        if self.n_rows[i] == 0:
+            return np.empty((0, self.n_columns))
         rows = self._numbers(i) if encoder is None else encoder.rows_of(self._read(i, list(encoder.used_columns)))
         # A quick test first: the sum is not finite if any cell is not. The second test rules out a mere overflow.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -120,34 +121,36 @@ class ParquetSource:
         return f"row {row - sum(sizes[:k])} of {_name_of(self.groups[i][k])}"
 
 
-class ParquetBlocks(Sequence[FloatArray]):
-    """The rows of a table, block by block; the next block is read ahead."""
+@dataclass(frozen=True, eq=False)
+class ParquetBlocks:
+    """The blocks of a table, read in every pass; the next block is read ahead."""
 
-    def __init__(self, table: ParquetSource) -> None:
-        self.table = table
-        self.reader = ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet")
-        self.ahead: tuple[int, Future[FloatArray]] | None = None
+    table: ParquetSource
+    labels: list[BlockLabels]
 
-    def __len__(self) -> int:
-        return len(self.table.n_rows)
+    def map_blocks(self, function: Callable[[Block], Result], combine: Callable[[Result, Result], Result], /) -> Result:
+        """Apply `function` to each block, and combine the results in order."""
+        return combine_in_order(combine, map(function, self._read()))
 
-    def __getitem__(self, i: Any) -> Any:
-        ahead, self.ahead = self.ahead, None
-        rows = ahead[1].result() if ahead is not None and ahead[0] == i else self.table.rows(i)
-        following = (i + 1) % len(self)
-        if following != i:
-            self.ahead = following, self.reader.submit(self.table.rows, following)
-        return rows
+    def _read(self) -> Iterator[Block]:
+        with ThreadPoolExecutor(1, thread_name_prefix="sepc-parquet") as reader:
+            ahead = reader.submit(self.table.rows, 0)
+            for i, labels in enumerate(self.labels):
+                rows = ahead.result()
+                if i + 1 < len(self.labels):
+                    ahead = reader.submit(self.table.rows, i + 1)
+                yield Block(rows, labels)
 
 
-def labelled_points(
+def labelled_blocks(
     path: str | PathLike[str], y: Any, encoder: TableEncoder | None = None
-) -> tuple[BlockPoints, tuple[BlockPoints, ...], NDArray[Any], tuple[str, ...]]:
-    """Point sets of all rows and of each class, the classes, and the column names of Parquet files."""
+) -> tuple[LabelledBlocks, tuple[str, ...]]:
+    """The rows of Parquet files, and the names of their columns."""
     table = ParquetSource.at(path, y, encoder)
     labels = [table.labels(i) for i in range(len(table.n_rows))]
     _refuse_no_rows(table, path)
-    return *points_by_class(ParquetBlocks(table), labels, table.shapes), table.names
+    facts = [BlockFacts.of(table.n_columns, each) for each in labels]
+    return LabelledBlocks.of(ParquetBlocks(table, labels), facts), table.names
 
 
 def draw_table(path: str | PathLike[str], y: Any, n_rows: int, seed: int) -> tuple[Any, NDArray[Any]]:

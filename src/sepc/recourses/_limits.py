@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.kernels.project_related import LinearRelations
+from sepc.kernels.project import LinearRelations
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import TrainingSummary
 from sepc.wording import quantity

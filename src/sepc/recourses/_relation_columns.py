@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.columns.categories import category
 from sepc.columns.table import is_table
-from sepc.kernels.project_related import LinearRelations
+from sepc.kernels.project import LinearRelations
 from sepc.model.training_summary import FeatureKind
 from sepc.recourses._formulas import Linear
 from sepc.recourses._limits import Choice, Duration, Limits

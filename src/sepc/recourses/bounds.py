@@ -13,44 +13,8 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.kernels.project import HalfSpace, Projection, Projector
-from sepc.kernels.project_related import RelatedProjector
 from sepc.model.sep_model import SEPModel
 from sepc.recourses._limits import Limits, Options
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedProjector:
-    """Projects points of all features onto an ellipsoid of some, within a box of all."""
-
-    inside: Projector
-    placed: IntArray
-    start: FloatArray
-    low: FloatArray
-    high: FloatArray
-    prices: FloatArray
-
-    def project(self, point: FloatArray) -> Projection:
-        """The nearest point of the ellipsoid within the box; standalone features move only to reach the box."""
-        found = self.inside.project(point[self.placed])
-        nearest = np.clip(point, self.low, self.high)
-        paid = (self.prices * (nearest - point)) ** 2
-        paid[self.placed] = 0.0
-        nearest[self.placed] = found.point
-        beside, proof = float(paid.sum()), spread_out(found.proof, self.placed, len(point))
-        return Projection(nearest, found.squared + beside, proof, found.bound + beside)
-
-    def inner(self) -> FloatArray:
-        """A point of the box that lies deep in the ellipsoid, with the standalone features of the row."""
-        inner = np.clip(self.start, self.low, self.high)
-        inner[self.placed] = self.inside.inner()
-        return inner
-
-
-def spread_out(proof: HalfSpace, placed: IntArray, n_features: int) -> HalfSpace:
-    """A half-space of some features as one of all features."""
-    normal, center = np.zeros((2, n_features))
-    normal[placed], center[placed] = proof.normal, proof.center
-    return HalfSpace(normal, center, proof.multiplier)
 
 
 def over_all_features(model: SEPModel, center: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -117,17 +81,12 @@ class Box:
         values = self.limits.model.shift + self.limits.model.scale * places
         return self.limits.encode_categories(np.column_stack([values, np.tile(codes, (len(places), 1))]))
 
-    def projector(self, k: int, shrunk: float = 1.0) -> Projector | PlacedProjector:
+    def projector(self, k: int, shrunk: float = 1.0) -> Projector:
         """A projector onto an ellipsoid within the box, or onto a shrunken one."""
         model, (low, high, prices, _) = self.limits.model, self.relaxed
-        center, root, placed = model.centers[k], model.roots[k] / (shrunk * radius_of(model)), model.placed
+        center, root = over_all_features(model, model.centers[k], model.roots[k] / (shrunk * radius_of(model)))
         linear = None if self.limits.relations is None else self.limits.relations.linear
-        if linear is not None:
-            return RelatedProjector(*over_all_features(model, center, root), low, high, prices, linear)
-        if model.alone is None:
-            return Projector(center, root, low, high, prices)
-        inside = Projector(center, root, low[placed], high[placed], prices[placed])
-        return PlacedProjector(inside, placed, self.limits.start, low, high, prices)
+        return Projector(center, root, low, high, prices, linear)
 
     def project(self, k: int) -> Projection:
         """Project the row onto an ellipsoid within the box: the nearest point of both."""
@@ -293,17 +252,17 @@ def radius_of(model: SEPModel) -> float:
 def half_spaces(box: Box, ellipsoids: IntArray) -> list[HalfSpace]:
     """A half-space around each ellipsoid, facing the row, which gives a first bound on the cost of reaching it."""
     model, (low, high, prices, _) = box.limits.model, box.relaxed
-    centers, roots = model.centers[ellipsoids], model.roots[ellipsoids] / radius_of(model)
-    start, n_features = box.limits.start, len(low)
-    if model.alone is not None:
-        start, low, high, prices = (values[model.placed] for values in (start, low, high, prices))
-    outward = np.einsum("kij,kj->ki", roots, np.clip(start, low, high) - centers)
+    n_features, placed, start = len(low), model.placed, box.limits.start[model.placed]
+    low, high, prices = (values[placed] for values in (low, high, prices))
+    roots = model.roots[ellipsoids] / radius_of(model)
+    outward = np.einsum("kij,kj->ki", roots, np.clip(start, low, high) - model.centers[ellipsoids])
     gauges = np.maximum(np.linalg.norm(outward, axis=1), np.finfo(float).tiny)
-    normals = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
+    towards = np.einsum("kij,ki->kj", roots, outward / gauges[:, np.newaxis])
     free = (low < high) & (prices > 0.0)
-    sizes = ((normals[:, free] / prices[free]) ** 2).sum(axis=1)
-    # If no feature can move towards an ellipsoid, reaching it is free or impossible, and a multiplier adds nothing.
+    sizes = ((towards[:, free] / prices[free]) ** 2).sum(axis=1)
+    # If no feature can move towards an ellipsoid, reaching it is free or impossible, whatever the multiplier.
     can_move = sizes > np.finfo(float).tiny
-    multipliers = np.where(can_move, np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0), 0.0)
-    proofs = [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]
-    return proofs if model.alone is None else [spread_out(proof, model.placed, n_features) for proof in proofs]
+    multipliers = np.maximum(gauges - 1.0, 0.0) / np.where(can_move, sizes, 1.0)
+    normals, centers = np.zeros((2, len(ellipsoids), n_features))
+    normals[:, placed], centers[:, placed] = towards, model.centers[ellipsoids]
+    return [HalfSpace(*parts) for parts in zip(normals, centers, multipliers.tolist(), strict=True)]

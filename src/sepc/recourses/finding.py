@@ -308,8 +308,10 @@ def _walk(entry: Entry) -> FloatArray:
 
 
 def _entries_of(k: int, box: Box) -> Iterator[Entry]:
-    settled = box.settle(box.project(k).point)
-    found = settled.project(k)
+    found = box.project(k)
+    settled = box.settle(found.point)
+    if box.options or box.limits.is_whole.any():
+        found = settled.project(k)
     if found.is_feasible:
         yield Entry(k, settled, found.point, settled.relaxed.squared + found.squared)
 

@@ -17,7 +17,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownAsCard
 from sepc.columns.table import is_table
 from sepc.decisions.decisions import Decisions, frame_of
-from sepc.kernels.project_related import LinearRelations
+from sepc.kernels.project import LinearRelations
 from sepc.recourses._limits import Duration, Limits, RowRelations
 from sepc.recourses.recourse import Recourse
 from sepc.wording import counted, deviations, listed, name_of, percent, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -259,43 +259,7 @@ def _category_in_words(value: Any) -> str:
 MOST_CHANGES = (6, 4, 3, 2)
 
 
-class Told(Protocol):
-    """What the sentences are about: a `Recourse`."""
-
-    @property
-    def to(self) -> Any:
-        """The target label."""
-
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers."""
-
-    @property
-    def bound(self) -> float:
-        """The lower bound on the cost."""
-
-    @property
-    def accepting(self) -> float:
-        """The part of it that is about acceptance."""
-
-    @property
-    def proof(self) -> Sequence[Any]:
-        """The proof of the bound."""
-
-    @property
-    def blocking(self) -> tuple[str, ...]:
-        """Limits that rule answers out."""
-
-    @property
-    def loose(self) -> tuple[str, ...]:
-        """Relations that the bound does not fully include."""
-
-    @property
-    def is_reachable(self) -> bool:
-        """Whether an ellipsoid of the label may be reached."""
-
-
-def sentences_about(recourse: Told) -> str:
+def sentences_about(recourse: Recourse) -> str:
     """The first answer, or why there is none, in at most 60 words."""
     if recourse.answers:
         return join_sentences(_answer(recourse))
@@ -311,7 +275,7 @@ def sentences_about(recourse: Told) -> str:
     return join_sentences([Sentence(f"{least}, and nothing was found there that the model accepts.")])
 
 
-def _answer(recourse: Told) -> list[Sentence]:
+def _answer(recourse: Recourse) -> list[Sentence]:
     answer = recourse.answers[0]
     if not answer.changes:
         return [Sentence(f"It is accepted as {shown(recourse.to)} already.")]
@@ -322,7 +286,7 @@ def _answer(recourse: Told) -> list[Sentence]:
     return [Sentence(first, tuple(Shorter(2 + i, text) for i, text in enumerate(shorter))), *takes, _cost(recourse)]
 
 
-def _cost(recourse: Told) -> Sentence:
+def _cost(recourse: Recourse) -> Sentence:
     """The cost of the first answer, and the proven lower bound."""
     cost, bound, cases = recourse.answers[0].cost, recourse.bound, cases_of(recourse.to)
     is_of_acceptance = bound == recourse.accepting > 0.0
@@ -335,7 +299,7 @@ def _cost(recourse: Told) -> Sentence:
     return Sentence(whole, (Shorter(1, f"This costs {deviations(cost)}, at least {bound:.3g}."),))
 
 
-def _unreachable(recourse: Told) -> list[Sentence]:
+def _unreachable(recourse: Recourse) -> list[Sentence]:
     cases = cases_of(recourse.to)
     if not recourse.proof:
         return [Sentence(f"Training had too few {cases} to form an ellipsoid.")]

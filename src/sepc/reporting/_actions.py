@@ -11,7 +11,7 @@ from sepc.reporting._model_figures import RegionTable
 from sepc.reporting._rows import ColumnResults, GroupResult, ReportedRow
 from sepc.reporting.trust_check import TrustCheck, alarms
 from sepc.statistics.rates import fewer_p_value
-from sepc.views.outcomes import Recall
+from sepc.views.outcomes import ClassScore
 from sepc.wording import counted, listed, percent, shown
 
 # Rows that an action names, and actions in all.
@@ -57,7 +57,7 @@ class Known:
     importances: Sequence[tuple[str, float]]
     results: Sequence[ColumnResults]
     n_lacking: Mapping[int, int]
-    missed: Sequence[Recall] = ()
+    missed: Sequence[ClassScore] = ()
 
 
 def actions_of(known: Known) -> tuple[Action, ...]:

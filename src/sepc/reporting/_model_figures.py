@@ -17,18 +17,16 @@ from sepc.columns.table import is_table, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import Landscape, overlaps_in_words
+from sepc.landscape.landscape import class_overlaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term
-from sepc.reporting._partitions import named_ellipsoid
 from sepc.statistics.rates import rate_interval
-from sepc.views.log_odds import Contrast, Curve, EllipsoidWeight, contrast_of, curves_of, ellipsoid_weights, spreads_of
-from sepc.views.outcomes import is_right, most_common
-from sepc.wording import counted, interval, name_of, percent, visible
+from sepc.views.log_odds import Contrast, Curve, contrast_of, curves_of, spreads_of
+from sepc.views.outcomes import most_common
+from sepc.wording import counted, interval, name_of, percent
 
 # Curves that are drawn; of a model with few features, all.
 N_CURVES, FEW_FEATURES = 6, 9
-N_ELLIPSOIDS = 12
 # Terms shown for a row.
 N_TERMS = 3
 # Features named for each class, if there are more than two.
@@ -36,112 +34,38 @@ N_NAMED = 4
 
 
 @dataclass(frozen=True)
-class FeatureCurve:
-    """What a feature adds to the log-odds; see `sepc.views.log_odds.Curve`."""
-
-    name: str
-    x: tuple[float, ...]
-    term: tuple[float, ...]
-    is_discrete: bool
-    spread: float
-    edges: tuple[float, ...]
-    n_rows: tuple[int, ...]
-    categories: tuple[str, ...] = ()
-    proved: str = ""
-
-    @classmethod
-    def of(cls, curve: Curve) -> FeatureCurve:
-        """A curve in plain numbers."""
-        arrays = {name: tuple(getattr(curve, name).tolist()) for name in ("x", "term", "edges", "n_rows")}
-        categories = tuple(map(name_of, curve.categories))
-        return cls(
-            name_of(curve.name),
-            is_discrete=curve.is_discrete,
-            spread=curve.spread,
-            categories=categories,
-            proved=curve.proved,
-            **arrays,
-        )
-
-    def value(self, k: int, digits: int = 4) -> str:
-        """The value at a vertex of the curve, or the category of a bar."""
-        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """Rows on which weights and counts give different labels, compared with all others."""
-
-    n_rows: int
-    n_accepted: int
-    n_others: int
-    weights_right: int | None = None
-    counts_right: int | None = None
-    others_right: int | None = None
-
-    def summary(self) -> str:
-        """The disagreement in one or two sentences."""
-        n_all = self.n_rows + self.n_others
-        if self.n_rows == 0:
-            return f"On all {n_all:,} rows, the training rows in the same region give the same label as the weights."
-        accepted = f"{self.n_accepted:,} of these are" if self.n_accepted else "none of these is"
-        text = (
-            f"On {self.n_rows:,} of {n_all:,} rows ({percent(self.n_rows / n_all)}), the training rows in the same "
-            f"region give a different label from the weights; {accepted} accepted."
-        )
-        if self.weights_right is None or self.counts_right is None or self.others_right is None:
-            return text
-        text += f" There, the weights are right on {self.weights_right:,} and the counts on {self.counts_right:,}"
-        neither = self.n_rows - self.weights_right - self.counts_right
-        text += f", neither on {neither:,}" if neither else ""
-        if self.n_others == 0:
-            return f"{text}."
-        return f"{text}; where both agree, {percent(self.others_right / self.n_others)} of the labels are right."
-
-
-@dataclass(frozen=True)
 class WhatCounts:
-    """The most important features and ellipsoids."""
+    """The most important features."""
 
     label: str
     against: str | None
     positions: tuple[int, int]
-    classes: tuple[str, ...]
-    curves: tuple[FeatureCurve, ...]
+    curves: tuple[Curve, ...]
     n_features: int
-    ellipsoids: tuple[EllipsoidWeight, ...]
-    ellipsoid_names: tuple[str, ...]
-    n_ellipsoids: int
     by_class: tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
-    disagreement: Disagreement | None
+    gives_labels: bool
 
 
 def what_counts(
     decisions: SEPDecisions,
     accepted: BoolArray,
-    y: NDArray[Any] | None,
     categories: Mapping[int, Categories],
     gives_labels: bool = True,
 ) -> WhatCounts | None:
-    """The most important features and ellipsoids of the model behind decisions; None if it has no weights."""
+    """The most important features of the model behind decisions; None if it has no weights."""
     model = decisions.model
     if model.weights is None or len(model.classes) < 2:
         return None
     contrast = contrast_of(model, _class_to_show(decisions, accepted))
-    ellipsoids = ellipsoid_weights(model, contrast, decisions.rows, N_ELLIPSOIDS)
     other = contrast.against
     return WhatCounts(
         label=name_of(model.classes[contrast.label]),
         against=None if other is None else name_of(model.classes[other]),
         positions=(contrast.label, -1 if other is None else other),
-        classes=tuple(map(name_of, model.classes)),
-        curves=tuple(map(FeatureCurve.of, _curves(model, contrast, decisions.rows, categories))),
+        curves=_curves(model, contrast, decisions.rows, categories),
         n_features=len(model.feature_names),
-        ellipsoids=ellipsoids,
-        ellipsoid_names=tuple(named_ellipsoid(model, ellipsoid.number) for ellipsoid in ellipsoids),
-        n_ellipsoids=model.n_ellipsoids,
         by_class=_by_class(model, decisions.rows),
-        disagreement=_disagreement(decisions, accepted, y) if gives_labels else None,
+        gives_labels=gives_labels,
     )
 
 
@@ -180,22 +104,6 @@ def _by_class(model: SEPModel, rows: FloatArray) -> tuple[tuple[str, tuple[tuple
         most = np.argsort(-spreads[:, k], kind="stable")[:N_NAMED]
         features.append((name_of(label), tuple((name_of(model.feature_names[j]), float(spreads[j, k])) for j in most)))
     return tuple(features)
-
-
-def _disagreement(decisions: SEPDecisions, accepted: BoolArray, y: NDArray[Any] | None) -> Disagreement:
-    differ = np.asarray(decisions.label != decisions.counts_label)
-    n, n_accepted = int(differ.sum()), int((differ & accepted).sum())
-    if y is None:
-        return Disagreement(n, n_accepted, len(differ) - n)
-    by_weights, by_counts = is_right(decisions.label, y), is_right(decisions.counts_label, y)
-    return Disagreement(
-        n,
-        n_accepted,
-        len(differ) - n,
-        weights_right=int((by_weights & differ).sum()),
-        counts_right=int((by_counts & differ).sum()),
-        others_right=int((by_weights & ~differ).sum()),
-    )
 
 
 N_REGIONS = 100
@@ -323,44 +231,7 @@ def _labels(labels: NDArray[Any]) -> str:
     return ", ".join([*texts, *([f"{len(rest)} others: {int(counts[rest].sum()):,}"] if rest else [])])
 
 
-# Pairs of classes listed, those with the most rows in both ellipsoids.
-N_PAIRS = 15
-HOW = "An ellipsoid is drawn around the training rows of each class, in columns of numbers, without rows with gaps."
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two classes, and how many rows of each lie in the ellipsoids of both: as a count, and as a share."""
-
-    first: str
-    second: str
-    disjoint: bool
-    n_first: int
-    n_second: int
-    share_first: float
-    share_second: float
-    ratio_first: float | None
-    ratio_second: float | None
-
-
-@dataclass(frozen=True)
-class ClassOverlaps:
-    """The classes of the training rows and how they overlap."""
-
-    words: str
-    names: tuple[str, ...]
-    pairs: tuple[Pair, ...]
-    n_pairs: int
-    inside: tuple[tuple[float, ...], ...]
-
-    @property
-    def most_inside(self) -> float:
-        """The largest share of one class in the ellipsoid of another."""
-        pairs = (share for i, row in enumerate(self.inside) for j, share in enumerate(row) if i != j)
-        return max(pairs, default=0.0)
-
-
-def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None, str]:
+def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[LandscapeFigures | None, str]:
     """The overlaps of the classes and an empty text, or None and the reason why there are none."""
     if X is None or y is None:
         return None, "The landscape needs the training rows; give X_train and y_train."
@@ -370,37 +241,6 @@ def class_overlaps_of(X: Any, y: ArrayLike | None) -> tuple[ClassOverlaps | None
             return None, "There is no landscape of these training rows: they have no numeric column."
         complete = np.flatnonzero(~np.isnan(numbers).any(axis=1))
         table = with_columns(X, names) if is_table(X) else numbers
-        landscape = Landscape(_safe_indexing(table, complete), _safe_indexing(y, complete))
+        return class_overlaps(_safe_indexing(table, complete), _safe_indexing(y, complete)), ""
     except ValueError as error:
         return None, f"There is no landscape of these training rows: {error}"
-    return _from_figures(landscape.figures), ""
-
-
-def _from_figures(figures: LandscapeFigures) -> ClassOverlaps:
-    names = tuple(map(name_of, figures.classes))
-    overlaps = sorted(figures.overlaps, key=lambda overlap: -(overlap.n_first + overlap.n_second))
-    inside = [[1.0] * len(names) for _ in names]
-    for overlap in overlaps:
-        inside[overlap.first][overlap.second] = overlap.n_first / max(figures.n_rows[overlap.first], 1)
-        inside[overlap.second][overlap.first] = overlap.n_second / max(figures.n_rows[overlap.second], 1)
-    pairs = tuple(
-        Pair(
-            names[overlap.first],
-            names[overlap.second],
-            bool(overlap.disjoint),
-            int(overlap.n_first),
-            int(overlap.n_second),
-            inside[overlap.first][overlap.second],
-            inside[overlap.second][overlap.first],
-            overlap.ratio_first,
-            overlap.ratio_second,
-        )
-        for overlap in overlaps[:N_PAIRS]
-    )
-    return ClassOverlaps(
-        words=visible(f"{HOW} {overlaps_in_words(figures)}"),
-        names=names,
-        pairs=pairs,
-        n_pairs=len(overlaps),
-        inside=tuple(map(tuple, inside)),
-    )

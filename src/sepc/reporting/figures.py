@@ -1,4 +1,4 @@
-"""Every number a report shows, as plain data; `text` and `html` render it."""
+"""Every number a report shows, as plain data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.landscape.figures import LandscapeFigures
 from sepc.looking.findings import Finding
 from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting._held_out import (
-    ClassScore,
     Confusion,
     Curves,
     Group,
@@ -32,7 +32,6 @@ from sepc.reporting._held_out import (
     Thresholds,
     by_cause,
     by_label,
-    class_scores,
     confusion_of,
     curves,
     held_out,
@@ -41,20 +40,19 @@ from sepc.reporting._held_out import (
     thresholds_of,
 )
 from sepc.reporting._model_figures import (
-    ClassOverlaps,
     RegionTable,
     WhatCounts,
     class_overlaps_of,
     region_table,
     what_counts,
 )
+from sepc.reporting._partition_chart import Picture, picture
 from sepc.reporting._partitions import category_positions, gives_labels, names_of_regions, partition_preparation
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
-from sepc.reporting.svg import Picture, picture
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature
-from sepc.views.outcomes import Recall, is_right, missed, recalls, warnings_of
+from sepc.views.outcomes import ClassScore, class_scores, is_right, missed, warnings_of
 from sepc.wording import counted, json_fields, name_of, percent, short, visible
 
 # Longer facts and parameters are cut.
@@ -72,8 +70,6 @@ class ReportFigures(ShownAsCard):
     held_out : HeldOut
     labels, causes : tuple of Group
         Rows by predicted label and by cause; no causes if the estimator gives none.
-    recalls : tuple of Recall
-        The recall of every class; empty without true labels.
     scores : tuple of ClassScore
         Recall and precision of every class; empty without true labels.
     confusion : Confusion or None
@@ -87,7 +83,8 @@ class ReportFigures(ShownAsCard):
         Other warnings.
     groups : GroupComparison or None
         How groups compare, if the estimator makes promises for them.
-    landscape : ClassOverlaps or None
+    landscape : LandscapeFigures or None
+        How the ellipsoids of the classes overlap in training; there is no partition of these rows.
     picture : Picture or None
     regions : RegionTable or None
     weights : WhatCounts or None
@@ -122,14 +119,13 @@ class ReportFigures(ShownAsCard):
     held_out: HeldOut
     labels: tuple[Group, ...]
     causes: tuple[Group, ...]
-    recalls: tuple[Recall, ...]
     scores: tuple[ClassScore, ...]
     confusion: Confusion | None
     promise: tuple[str, ...]
     checks: tuple[TrustCheck, ...]
     warnings: tuple[str, ...]
     groups: GroupComparison | None
-    landscape: ClassOverlaps | None
+    landscape: LandscapeFigures | None
     picture: Picture | None
     regions: RegionTable | None
     weights: WhatCounts | None
@@ -196,12 +192,12 @@ def figures_of(
     categories = categories_by_feature(preparation)
     weighed = None
     if partition is not None:
-        weighed = what_counts(partition, accepted, labels, categories, gives_labels(decisions))
+        weighed = what_counts(partition, accepted, categories, gives_labels(decisions))
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
-    found = () if labels is None else recalls(np.asarray(decisions.label), accepted, labels, classes)
+    scores = () if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes)
     promised = getattr(unwrap(estimator).classifier, "promise_", None)
-    not_found = missed(found, None if promised is None else promised.highest_risk)
+    not_found = missed(scores, None if promised is None else promised.highest_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
     regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
@@ -213,8 +209,7 @@ def figures_of(
         held_out=figures,
         labels=by_label(decisions, right, classes),
         causes=causes,
-        recalls=found,
-        scores=() if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes),
+        scores=scores,
         confusion=None if labels is None else confusion_of(np.asarray(decisions.label), accepted, labels, classes),
         promise=tuple(map(visible, promise_of(estimator))),
         checks=checks,

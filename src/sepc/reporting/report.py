@@ -9,11 +9,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from sepc.cards import Card, ShownAsCard
+from sepc.documents.document import as_text
+from sepc.documents.page import as_page
 from sepc.estimators.unwrapping import warn_if_broken
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.looking.findings import Findings
-from sepc.reporting._page import page
-from sepc.reporting._text import lines
+from sepc.reporting._sections import document_of
 from sepc.reporting.figures import ReportFigures, figures_of
 
 
@@ -30,7 +31,7 @@ class Report(ShownAsCard):
     figures: ReportFigures
 
     def __str__(self) -> str:
-        return "\n".join(lines(self.figures))
+        return as_text(document_of(self.figures))
 
     def to_dict(self) -> dict[str, Any]:
         """The content of the report as nested dictionaries and lists, ready for JSON."""
@@ -49,7 +50,7 @@ class Report(ShownAsCard):
         str
             The page.
         """
-        text = page(self.figures)
+        text = as_page(document_of(self.figures), with_script=True)
         if path is not None:
             write_whole(path, text.encode())
         return text

@@ -1,13 +1,371 @@
-"""A query in stages: each is a common table expression that adds columns to those of the stage before."""
+"""A query in stages, each a common table expression with more columns, and how databases write its expressions."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sepc.sql._dialects import Dialect
-from sepc.sql._expressions import SQL
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepc.columns.preparation import DAY
+from sepc.estimators.exported import check_encodable
+from sepc.wording import shown
+
+# An SQL expression, or the name of a column.
+SQL = str
+
+# Arguments that a function may have in SQLite.
+MOST_ARGUMENTS = 100
+
+
+def total(terms: Sequence[SQL]) -> SQL:
+    """The sum of some terms, in pairs of pairs.
+
+    Examples
+    --------
+    >>> total(["a", "b", "c", "d"])
+    '((a + b) + (c + d))'
+    """
+    return in_pairs(terms, "+") if terms else "0"
+
+
+def in_pairs(terms: Sequence[SQL], operator: str) -> SQL:
+    """Terms joined by an associative operator, in pairs of pairs."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2
+    return f"({in_pairs(terms[:middle], operator)} {operator} {in_pairs(terms[middle:], operator)})"
+
+
+def extreme(function: str, terms: Sequence[SQL]) -> SQL:
+    """The smallest or the largest of some terms, by a function that takes a limited number of them."""
+    if len(terms) == 1:
+        return terms[0]
+    if len(terms) <= MOST_ARGUMENTS:
+        return f"{function}({', '.join(terms)})"
+    groups = [terms[start : start + MOST_ARGUMENTS] for start in range(0, len(terms), MOST_ARGUMENTS)]
+    return extreme(function, [extreme(function, group) for group in groups])
+
+
+def first_true(tests: Sequence[tuple[SQL, SQL]], otherwise: SQL) -> SQL:
+    """The value of the first test that holds.
+
+    Examples
+    --------
+    >>> first_true([("a = 1", "2")], "0")
+    'CASE WHEN a = 1 THEN 2 ELSE 0 END'
+    """
+    if not tests:
+        return otherwise
+    return f"CASE {' '.join(f'WHEN {test} THEN {value}' for test, value in tests)} ELSE {otherwise} END"
+
+
+def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
+    """A step function: the level below the first knot, or from each knot up, found by bisection.
+
+    Examples
+    --------
+    >>> steps("x", ["1", "2"], ["10", "20", "30"])
+    'CASE WHEN x < 2 THEN CASE WHEN x < 1 THEN 10 ELSE 20 END ELSE 30 END'
+    """
+    if len(set(levels)) == 1:
+        return levels[0]
+    middle = len(knots) // 2
+    below = steps(column, knots[:middle], levels[: middle + 1])
+    above = steps(column, knots[middle + 1 :], levels[middle + 1 :])
+    return f"CASE WHEN {column} < {knots[middle]} THEN {below} ELSE {above} END"
+
+
+def choose(position: SQL, values: Sequence[SQL]) -> SQL:
+    """The value at a position, given by a column of integers from 0."""
+    return steps(position, [str(i) for i in range(1, len(values))], values)
+
+
+MICROSECONDS_A_DAY = int(DAY / np.timedelta64(1, "us"))
+# Smaller coefficients add nothing to a sum of coordinates, but PostgreSQL raises an error if a product underflows.
+SMALLEST = 1e-80
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a database writes SQL; each database is a subclass."""
+
+    double: str
+    text_type: str
+    greatest: str = "greatest"
+    least: str = "least"
+    fence: str = ""
+    last_stage: str = ""
+    tells_case_apart: bool = False
+    most_columns: int = sys.maxsize
+    has_lists: bool = False
+
+    def name(self, name: str) -> SQL:
+        """A quoted name of a table or column."""
+        return _quote(name, '"')
+
+    def text(self, text: str) -> SQL:
+        """A text literal."""
+        return _quote(text, "'")
+
+    def boolean(self, value: bool) -> SQL:
+        """A Boolean literal."""
+        return str(value).upper()
+
+    def number(self, value: float) -> SQL:
+        """A double literal with all its digits."""
+        digits = repr(value)
+        return digits if "e" in digits else f"{digits}e0"
+
+    def numbers(self, values: ArrayLike) -> list[SQL]:
+        """Double literals."""
+        return [self.number(value) for value in np.asarray(values, dtype=np.float64).tolist()]
+
+    def given_number(self, column: SQL) -> SQL:
+        """A column of any numeric type as doubles; NULL for a missing value."""
+        return f"NULLIF(CAST({column} AS {self.double}), CAST('NaN' AS {self.double}))"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f"CAST({column} AS {self.text_type})"
+
+    def given_days(self, column: SQL) -> SQL:
+        """A column of dates as days since 1970, with their fraction."""
+        return f"CAST({self._microseconds(column)} AS {self.double}) / {self.number(float(MICROSECONDS_A_DAY))}"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        return f"epoch_us({column})"
+
+    def clip(self, column: SQL, low: float, high: float) -> SQL:
+        """A column clipped to these limits; in DuckDB this is faster than `greatest` and `least`."""
+        below, above = self.number(low), self.number(high)
+        return first_true([(f"{column} < {below}", below), (f"{column} > {above}", above)], column)
+
+    def at_least_zero(self, column: SQL) -> SQL:
+        """A column with zero as its minimum, for values that are negative only by rounding."""
+        return first_true([(f"{column} < {self.number(0.0)}", self.number(0.0))], column)
+
+    def look_up(self, values: ArrayLike, position: SQL) -> SQL:
+        """The number at a position, counted from 0."""
+        return choose(position, self.numbers(values))
+
+    def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
+        """The columns that hold a vector for `item` and `dot`."""
+        return {f"{name}{i}": value for i, value in enumerate(values)}
+
+    def item(self, name: SQL, i: int) -> SQL:
+        """A number of a vector."""
+        return f"{name}{i}"
+
+    def dot(self, name: SQL, coefficients: ArrayLike, constant: float = 0.0) -> SQL:
+        """The sum of the numbers of a vector times these coefficients, plus a constant."""
+        terms = [] if constant == 0.0 else [self.number(constant)]
+        for i, coefficient in enumerate(np.asarray(coefficients, dtype=np.float64).tolist()):
+            if abs(coefficient) > SMALLEST:
+                terms.append(f"{self.item(name, i)} * {self.number(coefficient)}")
+        return total(terms) if terms else self.number(0.0)
+
+    def whole_row(self, table: SQL) -> SQL:
+        """What the query carries along, so that it can output all columns of the table at the end."""
+        return table
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, from what was carried."""
+        return f"{row}.*"
+
+    def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
+        """Where the columns of the last SELECT come from."""
+        return last
+
+
+@dataclass(frozen=True)
+class DuckDB(Dialect):
+    """DuckDB."""
+
+    double: str = "DOUBLE"
+    text_type: str = "VARCHAR"
+    has_lists: bool = True
+    last_stage: str = "MATERIALIZED "
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f'CAST({column} AS VARCHAR) COLLATE "binary"'
+
+    def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
+        """One column: a list."""
+        return {name: f"[{', '.join(values)}]"}
+
+    def item(self, name: SQL, i: int) -> SQL:
+        """A number of a vector."""
+        return f"{name}[{i + 1}]"
+
+    def look_up(self, values: ArrayLike, position: SQL) -> SQL:
+        """The number at a position, counted from 0."""
+        return f"[{', '.join(self.numbers(values))}][{position} + 1]"
+
+    def dot(self, name: SQL, coefficients: ArrayLike, constant: float = 0.0) -> SQL:
+        """An inner product of lists, which DuckDB computes faster than a sum of products."""
+        product = f"list_inner_product({name}, [{', '.join(self.numbers(coefficients))}])"
+        return product if constant == 0.0 else f"({product} + {self.number(constant)})"
+
+
+@dataclass(frozen=True)
+class Postgres(Dialect):
+    """PostgreSQL."""
+
+    double: str = "double precision"
+    text_type: str = "text"
+    fence: str = " OFFSET 0"
+    tells_case_apart: bool = True
+    most_columns: int = 1664
+
+    def text(self, text: str) -> SQL:
+        """A text literal."""
+        return postgres_text(text)
+
+    def number(self, value: float) -> SQL:
+        """A double literal with all its digits."""
+        # Without the type it would be a decimal number, whose arithmetic is slow.
+        return f"'{value!r}'::float8"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f'CAST({column} AS text) COLLATE "C"'
+
+    def _microseconds(self, column: SQL) -> SQL:
+        return f"(EXTRACT(EPOCH FROM {column}) * 1000000)"
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, from its rows."""
+        return f"({row}).*"
+
+
+@dataclass(frozen=True)
+class SQLite(Dialect):
+    """SQLite 3.35 or later, built with its mathematical functions."""
+
+    double: str = "REAL"
+    text_type: str = "TEXT"
+    greatest: str = "max"
+    least: str = "min"
+    fence: str = " LIMIT -1 OFFSET 0"
+    most_columns: int = 2000
+
+    def given_number(self, column: SQL) -> SQL:
+        """A column of numbers; anything else in it is a missing value, where a cast would make it zero."""
+        return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
+
+    def given_text(self, column: SQL) -> SQL:
+        """A column as texts that are equal only if all their characters are."""
+        return f"CAST({column} AS TEXT) COLLATE BINARY"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        # Its date functions resolve only milliseconds, so what follows the seconds is read as a fraction.
+        fraction = f"CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER)"
+        whole = f"1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + {fraction}"
+        is_date = f"{column} GLOB '[0-9][0-9][0-9][0-9]-*' AND substr({column}, 12) NOT GLOB '*[-+]*'"
+        return f"CASE WHEN {is_date} THEN {whole} END"
+
+    def whole_row(self, table: SQL) -> SQL:
+        """The number of the row: SQLite has no type for rows. Rows of a view have no number, which must be an error."""
+        overflow = "abs(-9223372036854775807 - 1)"
+        return f"COALESCE({table}._rowid_, {overflow})"
+
+    def all_columns(self, row: SQL, table: SQL) -> SQL:
+        """All columns of the table, which is read again by the number of the row."""
+        return f"{table}.*"
+
+    def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
+        """The decisions, and for each of them its row."""
+        return f"{last} CROSS JOIN {table} AS {alias} ON {alias}._rowid_ = {last}.{row}"
+
+
+@dataclass(frozen=True)
+class Spark(Dialect):
+    """Spark SQL."""
+
+    double: str = "DOUBLE"
+    text_type: str = "STRING"
+
+    def name(self, name: str) -> SQL:
+        """A quoted name of a table or column."""
+        return _spark_name(name)
+
+    def text(self, text: str) -> SQL:
+        """A text literal."""
+        return spark_text(text)
+
+    def number(self, value: float) -> SQL:
+        """A double literal with all its digits."""
+        return f"{value!r}D"
+
+    def _microseconds(self, column: SQL) -> SQL:
+        # As local wall-clock time without a time zone, as pandas reads it.
+        local = f"CAST({column} AS TIMESTAMP_NTZ)"
+        of_day = f"3600000000L * hour({local}) + 60000000L * minute({local})"
+        seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
+        return f"({MICROSECONDS_A_DAY}L * unix_date(CAST({local} AS DATE)) + {of_day} + {seconds})"
+
+    def whole_row(self, table: SQL) -> SQL:
+        """A structure of all columns."""
+        return f"struct({table}.*)"
+
+
+DIALECTS: Mapping[str, Dialect] = {"duckdb": DuckDB(), "postgres": Postgres(), "sqlite": SQLite(), "spark": Spark()}
+
+
+def check_text(text: str) -> str:
+    """Return the text, or raise ValueError if a database cannot hold it."""
+    if "\0" in text:
+        raise ValueError(f"{shown(text)} has a null character, which SQL cannot hold.")
+    return check_encodable(text, "SQL")
+
+
+def _quote(text: str, quote: str) -> str:
+    """The text between quotes, with quotes inside doubled.
+
+    Examples
+    --------
+    >>> print(_quote('a "b"; --', '"'))
+    "a ""b""; --"
+    """
+    return quote + check_text(text).replace(quote, 2 * quote) + quote
+
+
+def postgres_text(text: str) -> str:
+    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`.
+
+    Examples
+    --------
+    >>> print(postgres_text("it's"), postgres_text("a\\b"))
+    'it''s' E'a\\b'
+    """
+    if "\\" not in text:
+        return _quote(text, "'")
+    return "E" + _quote(text.replace("\\", "\\\\"), "'")
+
+
+def spark_text(text: str) -> str:
+    r"""A text literal of Spark; given as bytes if a setting could change the text.
+
+    Examples
+    --------
+    >>> print(spark_text("north"), spark_text("it's"))
+    'north' CAST(X'69742773' AS STRING)
+    """
+    if any(character in text for character in "\\'${"):
+        return f"CAST(X'{check_text(text).encode().hex()}' AS STRING)"
+    return _quote(text, "'")
+
+
+def _spark_name(name: str) -> str:
+    """A name in Spark, where ``${name}`` is replaced by a variable even between quotes."""
+    if "${" in name:
+        raise ValueError(f"Spark takes ${{ in {shown(name)} as the beginning of a variable; rename the column.")
+    return _quote(name, "`")
 
 
 @dataclass(frozen=True)

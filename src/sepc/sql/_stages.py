@@ -25,8 +25,7 @@ from sepc.model.weights import (
     NEARNESS_DECAY,
     Weights,
 )
-from sepc.sql._expressions import SQL, choose, extreme, first_true, in_pairs, steps, total
-from sepc.sql._query import Query
+from sepc.sql._query import SQL, Query, choose, extreme, first_true, in_pairs, steps, total
 from sepc.wording import listed, shown
 
 # The name of the export target in messages.

@@ -17,9 +17,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.membership import pack_sets
 from sepc.model.sep_model import SEPModel
-from sepc.sql._dialects import DIALECTS, Dialect
-from sepc.sql._expressions import SQL, choose, extreme, first_true, total
-from sepc.sql._query import Query
+from sepc.sql._query import DIALECTS, SQL, Dialect, Query, choose, extreme, first_true, total
 from sepc.sql._stages import (
     COMPLETE,
     HAS_GAPS,

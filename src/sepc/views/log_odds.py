@@ -17,20 +17,11 @@ from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel, even_variance
 from sepc.model.weights import LINE_END, Weights, depth, nearness
 from sepc.views.planes import position_of
-from sepc.wording import MOST_NAMES, listed, shown, visible
+from sepc.wording import MOST_NAMES, listed, name_of, shown
 
 # Bars to draw: those with the most rows or, without rows, the largest.
 MOST_BARS = 16
 GAP, UNSEEN = "missing", "not seen in training"
-
-
-@dataclass(frozen=True, eq=False)
-class CategoryBars:
-    """Categories of a column, ordered by what they add to the log-odds."""
-
-    names: tuple[str, ...]
-    term: FloatArray
-    n_rows: IntArray
 
 
 def categories_by_feature(preparation: Preparation | None) -> Mapping[int, Categories]:
@@ -38,34 +29,6 @@ def categories_by_feature(preparation: Preparation | None) -> Mapping[int, Categ
     if preparation is None:
         return {}
     return dict(zip(preparation.category_features.tolist(), preparation.categories.values(), strict=True))
-
-
-def category_bars(
-    model: SEPModel,
-    weights: Weights,
-    feature: int,
-    categories: Categories,
-    coefficients: FloatArray,
-    rows: FloatArray | None,
-) -> CategoryBars:
-    """The bars of a column, given its first encoded feature; in `rows`, category codes follow the features."""
-    column = weights.category_features.tolist().index(feature)
-    first = int(weights.n_categories[:column].sum())
-    n = int(weights.n_categories[column])
-    levels = np.append(weights.category_levels[first : first + n] @ coefficients, 0.0)
-    encodings = np.append(categories.encodings[:, 0], 0.0)
-    standardized = np.clip((encodings - model.shift[feature]) / model.scale[feature], -LINE_END, LINE_END)
-    constant = float(weights.curves[feature][1][:, 0] @ coefficients)
-    term = standardized * float(weights.lines[feature] @ coefficients) + levels + constant
-    names = [GAP if value is None else visible(str(value)) for value in categories.values] + [UNSEEN]
-    if rows is None:
-        shown = np.argsort(-np.abs(term[:n]), kind="stable")[:MOST_BARS]
-        n_rows = np.empty(0, dtype=np.int64)
-    else:
-        n_rows = np.bincount(rows[:, len(model.shift) + column].astype(np.int64), minlength=n + 1)
-        shown = np.argsort(-n_rows, kind="stable")[: min(MOST_BARS, int((n_rows > 0).sum()))]
-    shown = shown[np.argsort(term[shown], kind="stable")]
-    return CategoryBars(tuple(names[c] for c in shown), term[shown], n_rows[shown] if len(n_rows) else n_rows)
 
 
 # Spreads and quantiles use a sample of this many rows; more would not change the picture.
@@ -103,6 +66,10 @@ class Curve(ShownOnOneLine):
     knots: FloatArray
     categories: tuple[str, ...] = ()
     proved: str = ""
+
+    def value(self, k: int, digits: int = 4) -> str:
+        """The value at a vertex of the curve, or the category of a bar."""
+        return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
 
 
 @dataclass(frozen=True)
@@ -247,7 +214,7 @@ def _curve(model: SEPModel, contrast: Contrast, j: int, values: FloatArray | Non
         x = shift + scale * corners
         if values is not None:
             n_rows, edges = np.histogram(values, N_BARS, (x[0], x[-1]))
-    name, proved = str(model.feature_names[j]), _proved(model, contrast, j)
+    name, proved = name_of(model.feature_names[j]), _proved(model, contrast, j)
     return Curve(j, name, x, term, is_discrete, spread, edges, n_rows, shift + scale * knots, proved=proved)
 
 
@@ -261,13 +228,28 @@ def _proved(model: SEPModel, contrast: Contrast, j: int) -> str:
 
 
 def _bars(model: SEPModel, contrast: Contrast, j: int, categories: Categories, rows: FloatArray | None) -> Curve:
-    weights = weights_of(model)
-    bars = category_bars(model, weights, j, categories, contrast.coefficients, rows)
-    spread = spreads_of(model, contrast.coefficients[:, np.newaxis], rows)[j, 0]
-    at, none = np.arange(len(bars.names), dtype=np.float64), np.empty(0)
-    return Curve(
-        j, str(model.feature_names[j]), at, bars.term, True, float(spread), none, bars.n_rows, none, bars.names
-    )
+    """The categories of a column, ordered by what they add; in `rows`, category codes follow the features."""
+    weights, coefficients = weights_of(model), contrast.coefficients
+    column = weights.category_features.tolist().index(j)
+    first, n = int(weights.n_categories[:column].sum()), int(weights.n_categories[column])
+    levels = np.append(weights.category_levels[first : first + n] @ coefficients, 0.0)
+    encodings = np.append(categories.encodings[:, 0], 0.0)
+    standardized = np.clip((encodings - model.shift[j]) / model.scale[j], -LINE_END, LINE_END)
+    constant = float(weights.curves[j][1][:, 0] @ coefficients)
+    term = standardized * float(weights.lines[j] @ coefficients) + levels + constant
+    names = [GAP if value is None else name_of(value) for value in categories.values] + [UNSEEN]
+    n_rows = np.empty(0, dtype=np.int64)
+    if rows is None:
+        shown = np.argsort(-np.abs(term[:n]), kind="stable")[:MOST_BARS]
+    else:
+        n_each = np.bincount(rows[:, len(model.shift) + column].astype(np.int64), minlength=n + 1)
+        shown = np.argsort(-n_each, kind="stable")[: min(MOST_BARS, int((n_each > 0).sum()))]
+    shown = shown[np.argsort(term[shown], kind="stable")]
+    if rows is not None:
+        n_rows = n_each[shown]
+    spread = float(spreads_of(model, coefficients[:, np.newaxis], rows)[j, 0])
+    at, none, chosen = np.arange(len(shown), dtype=np.float64), np.empty(0), tuple(names[c] for c in shown)
+    return Curve(j, name_of(model.feature_names[j]), at, term[shown], True, spread, none, n_rows, none, chosen)
 
 
 def _terms(slope: Any, knots: FloatArray, levels: FloatArray, values: FloatArray) -> FloatArray:

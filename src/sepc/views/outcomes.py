@@ -160,68 +160,78 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Recall:
-    """The recall of a class, on all rows and on the accepted ones."""
+class Score:
+    """How well a class is found among some rows."""
+
+    n_true: int
+    n_predicted: int
+    n_right: int
+    recall: float | None
+    precision: float | None
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """The scores of a class: among all rows, and among the accepted."""
 
     name: str
-    n_rows: int
-    n_accepted: int
-    n_found: int
-    n_found_accepted: int
+    all_rows: Score
+    accepted: Score
     is_rare: bool
 
     @property
-    def share(self) -> float:
-        """The share of its rows that got the right label."""
-        return self.n_found / self.n_rows
+    def weakest(self) -> float:
+        """The smaller of recall and precision over all rows, to sort by; 1 if there is neither."""
+        return min((value for value in (self.all_rows.recall, self.all_rows.precision) if value is not None), default=1)
 
     @property
     def n_wrong_accepted(self) -> int:
         """How many of its accepted rows got another label."""
-        return self.n_accepted - self.n_found_accepted
+        return self.accepted.n_true - self.accepted.n_right
 
     @property
     def in_words(self) -> str:
         """How many of its accepted rows got another label."""
-        share = percent(self.n_wrong_accepted / self.n_accepted)
-        return f"{self.n_wrong_accepted:,} of {self.n_accepted:,} of {shown(self.name)} ({share})"
+        share = percent(self.n_wrong_accepted / self.accepted.n_true)
+        return f"{self.n_wrong_accepted:,} of {self.accepted.n_true:,} of {shown(self.name)} ({share})"
 
 
-def recalls(label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], classes: NDArray[Any]) -> tuple[Recall, ...]:
-    """The recall of every class that occurs, in the order of the classes."""
-    found = np.asarray(label == truth)
-    each = [(cls, np.asarray(truth == cls)) for cls in classes]
-    return tuple(
-        Recall(
-            name_of(cls),
-            int(is_of_class.sum()),
-            int((is_of_class & accepted).sum()),
-            int((is_of_class & found).sum()),
-            int((is_of_class & found & accepted).sum()),
-            bool(is_of_class.mean() < RARE_SHARE),
-        )
-        for cls, is_of_class in each
-        if is_of_class.any()
-    )
+def class_scores(
+    label: NDArray[Any], accepted: BoolArray, truth: NDArray[Any], classes: NDArray[Any]
+) -> tuple[ClassScore, ...]:
+    """The scores of every class, in the order of the classes."""
+
+    def score(of_class: BoolArray, predicted: BoolArray) -> Score:
+        n_true, n_predicted, n_right = int(of_class.sum()), int(predicted.sum()), int((of_class & predicted).sum())
+        shares = (n_right / n if n else None for n in (n_true, n_predicted))
+        return Score(n_true, n_predicted, n_right, *shares)
+
+    scores = []
+    for cls in classes:
+        of_class, predicted = np.asarray(truth == cls), np.asarray(label == cls)
+        both = score(of_class, predicted), score(of_class & accepted, predicted & accepted)
+        scores.append(ClassScore(name_of(cls), *both, is_rare=bool(of_class.mean() < RARE_SHARE)))
+    return tuple(scores)
 
 
-def missed(classes: Sequence[Recall], promised: float | None = None) -> tuple[Recall, ...]:
+def missed(scores: Sequence[ClassScore], promised: float | None = None) -> tuple[ClassScore, ...]:
     """The classes whose accepted rows mostly got another label, or more of them than promised and chance explains."""
+    classes = [own for own in scores if own.all_rows.n_true]
 
-    def is_missed(own: Recall) -> bool:
-        least = 0 if own.is_rare else FEWEST_WRONG
-        if own.n_wrong_accepted >= least and 2 * own.n_found_accepted < own.n_accepted:
+    def is_missed(own: ClassScore) -> bool:
+        n_found, n_rows = own.accepted.n_right, own.accepted.n_true
+        if own.n_wrong_accepted >= (0 if own.is_rare else FEWEST_WRONG) and 2 * n_found < n_rows:
             return True
-        found, rows = np.asarray(own.n_found_accepted), np.asarray(own.n_accepted)
+        found, rows = np.asarray(n_found), np.asarray(n_rows)
         return promised is not None and float(p_value(found, rows, 1.0 - promised)) <= LEVEL / len(classes)
 
     return tuple(own for own in classes if is_missed(own))
 
 
-def warnings_of(missed_classes: Sequence[Recall], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
+def warnings_of(missed_classes: Sequence[ClassScore], advice: str = "class_weight='balanced'") -> tuple[str, ...]:
     """A sentence for every class that is missed."""
     return tuple(
-        f"{shown(own.name)} ({counted(own.n_rows, 'row')}) is missed: of its {own.n_accepted:,} accepted rows, "
-        f"{own.n_wrong_accepted:,} got another label. Give it more weight, for example with {advice}."
+        f"{shown(own.name)} ({counted(own.all_rows.n_true, 'row')}) is missed: of its {own.accepted.n_true:,} accepted "
+        f"rows, {own.n_wrong_accepted:,} got another label. Give it more weight, for example with {advice}."
         for own in missed_classes
     )

@@ -111,6 +111,13 @@ def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
     return ellipse.boundary(n)
 
 
+def limits(points: FloatArray, margin: float = 0.04) -> list[list[float]]:
+    """The lower left and the upper right corner of a picture that shows all points, even along a constant feature."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    border = np.where(high > low, margin * (high - low), np.maximum(np.abs(low), 1.0) * 0.1)
+    return [(low - border).tolist(), (high + border).tolist()]
+
+
 def position_of(names: Sequence[str], feature: str | int) -> int:
     """The position of a feature given by name or position."""
     known = [str(name) for name in names]

@@ -354,7 +354,19 @@ HARM_SHARE = 0.2
 
 @record
 class NoHarm:
-    """Whether the accepted rows of a group are wrong less often than its rejected ones."""
+    """Whether the accepted rows of a group are wrong less often than its rejected ones.
+
+    Attributes
+    ----------
+    n_accepted, n_errors : int
+        Accepted calibration rows, and the wrong ones.
+    n_refused, n_refused_errors : int
+        The same for rejected rows.
+    p_value : float
+        Adjusted for all groups and thresholds.
+    is_shown : bool
+        Whether this is significant, simultaneously with all other promises.
+    """
 
     n_accepted: int = whole()
     n_errors: int = whole()

@@ -31,7 +31,15 @@ LOST = (
 
 @record
 class LabelErrors:
-    """Accepted calibration rows of a true label, and the wrong ones among them."""
+    """Accepted calibration rows of a true label, and the wrong ones among them.
+
+    Attributes
+    ----------
+    label : label
+        The true label.
+    n_accepted, n_errors : int
+        Accepted calibration rows that truly have this label, and those of them that got another one.
+    """
 
     label: Any = simple()
     n_accepted: int = whole(below=2**63)

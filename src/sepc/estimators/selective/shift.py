@@ -29,7 +29,19 @@ TRUST = "trust"
 
 @record
 class ShiftCheck:
-    """Whether target rows differ from calibration rows within regions."""
+    """Whether target rows differ from calibration rows within regions.
+
+    Attributes
+    ----------
+    column : str
+        What differs most: a column, or trust.
+    p_value : float
+        Its p-value, times the number of tests (Bonferroni), at most 1.
+    n_tests : int
+        The number of tests: two for each column, and two for trust.
+    is_sign : bool
+        Whether this is a sign that the assumption does not hold.
+    """
 
     column: str = text()
     p_value: float = number(0.0, 1.0)
@@ -105,7 +117,21 @@ class Rows:
 
 @record
 class Shift:
-    """The basis of a promise for another mix of regions."""
+    """The basis of a promise for another mix of regions.
+
+    Attributes
+    ----------
+    regions : array of int
+        The regions whose rows may be accepted, sorted: those with enough calibration rows.
+    n_planning : int
+        Target rows that only estimate the frequencies of regions.
+    n_target, n_target_accepted, n_target_uncovered : int
+        All target rows, those accepted, and those in other regions.
+    n_unpaired : int
+        Pairs that lack a calibration row and count as accepted and wrong.
+    check : ShiftCheck
+        Whether target rows differ from calibration rows within regions, which would violate the assumption.
+    """
 
     regions: IntArray = ints("B")
     n_planning: int = whole()

@@ -43,7 +43,6 @@ from sepc.estimators.sep.training_set import (
     weights_of_classes,
     with_class_weights,
 )
-from sepc.kernels.enclose import LOCAL_ROWS
 from sepc.model.edits import Edit
 from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.rules import labels_of, probabilities_of
@@ -135,7 +134,8 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
     fit_rows : "auto", int or None, default="auto"
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. "auto" means 400 per feature, but
-        at least 4,000 and at most 10,000; None means all rows. `rows_used_` reports how many were used.
+        at least 4,000 and at most 10,000; None means all rows, which must then be in memory. `rows_used_` reports how
+        many were used.
     categorical_features : "from_dtype" or list of names, default="from_dtype"
         Columns of a DataFrame that hold categories, in addition to those with text or a categorical dtype.
     force_features : list of names or None, default=None
@@ -219,7 +219,6 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
-    _local_rows = LOCAL_ROWS
 
     def __init__(
         self,
@@ -318,7 +317,7 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
 
     def _settings(self) -> FitSettings:
         """The parameters, checked."""
-        return FitSettings(**self.get_params(deep=False), who=type(self).__name__, local_rows=self._local_rows)
+        return FitSettings(**self.get_params(deep=False), who=type(self).__name__)
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
         """Fit to complete rows, and set the fitted attributes."""

@@ -96,7 +96,16 @@ class FittedEllipsoid(ShownInLists):
 
 @record
 class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
-    """The ellipsoids of a model in the order found, as a lazy sequence."""
+    """The ellipsoids of a model in the order found, as a lazy sequence.
+
+    Attributes
+    ----------
+    model : SEPModel
+    n_cuts, n_round : (K,) arrays
+        Number of cuts of each ellipsoid, and the round it was found in.
+    normals, offsets, through_means : (M, g), (M,) and (M,) arrays
+        The cuts of all ellipsoids one after the other, as in `Hyperplane`.
+    """
 
     model: SEPModel = given()
     n_cuts: IntArray = counts("K")
@@ -199,6 +208,11 @@ def histories(model: SEPModel, partitions: tuple[Partition, ...]) -> tuple[Histo
 @record
 class RowsUsed(ShownOnOneLine):
     """How many rows were partitioned into ellipsoids, and how many the weights were fitted to; all are counted.
+
+    Attributes
+    ----------
+    n_rows, n_partitioned, n_weighed : int
+        Training rows, those partitioned, and those that weights were fitted to.
 
     Examples
     --------

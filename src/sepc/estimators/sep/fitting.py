@@ -27,10 +27,9 @@ from sepc.model.provenance import Provenance
 from sepc.model.sep_model import TRUSTS, SEPModel
 from sepc.model.training_summary import SeenRows, given_columns, summarise_rows
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
-from sepc.points.in_memory import ArrayPoints
-from sepc.points.proportional_sample import ClassSample, sample_classes
-from sepc.points.protocol import PointSet, Reduction
-from sepc.points.reductions import JointReduction, SignatureCounts, reduce_each, reduce_each_with
+from sepc.points.in_memory import ArrayPoints, ClassArrays
+from sepc.points.proportional_sample import ClassSample, RowsByClass, sample_classes
+from sepc.points.reductions import JointReduction, Reduction, SignatureCounts, Transformed
 from sepc.points.row_digest import RowDigest, add_sums, as_text, row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 from sepc.wording import check_number
@@ -198,7 +197,6 @@ class FitSettings:
     n_jobs: int | None
     random_state: Any
     who: str
-    local_rows: int
     kept: Collection[str] | None = None
 
     def __post_init__(self) -> None:
@@ -262,7 +260,7 @@ class Fit(NamedTuple):
 @single_threaded
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
     """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights."""
-    n_rows = sum(points.n_points for points in training.classes)
+    n_rows = sum(training.classes.sizes)
     standard = by_deviation = Standardization.of(training.extent)
     if settings.is_published:
         standard = Standardization.none(training.extent, training.columns.feature_names)
@@ -277,15 +275,14 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         max_rounds=max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
         unit=unit,
-        local_rows=settings.local_rows,
     ).for_share(n_partitioned / n_rows)
     fitting, seed = _Fitting(training, settings, standard, partitioning), settings.seed()
     is_sampled, is_weighed = n_partitioned < n_rows, settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(training.classes, n_drawn, seed)
     chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
-    partitioned = training.classes if chosen is None else [ArrayPoints(sample.rows) for sample in chosen]
-    pieces = fitting.partition(partitioned, on_round)
+    partitioned = training.gathered() if chosen is None else _arrays(chosen)
+    pieces = fitting.partition(partitioned.arrays, on_round)
     if not pieces.ellipsoids and not settings.keep_rows:
         raise ValueError(TOO_FEW)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
@@ -305,9 +302,8 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
             halves, shares = crossing.with_two_folds(recoder, standard.apply), [sample.weight for sample in few]
             each = range(len(halves.pieces))
             fold_models = tuple(fitting.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
-    rows_used = RowsUsed(
-        n_rows, sum(points.n_points for points in partitioned), sum(len(one.rows) for one in few) if is_weighed else 0
-    )
+    n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
+    rows_used = RowsUsed(n_rows, sum(partitioned.sizes), n_weighed)
     provenance = Provenance.now(digest if settings.keep_rows else "", n_rows)
     return Fit(summarise_training(model, few, training, settings), pieces, rows_used, fold_models, provenance)
 
@@ -321,33 +317,36 @@ class _Fitting:
     standard: Standardization
     partitioning: Settings
 
-    def partition(self, classes: Sequence[PointSet], on_round: Callable[[Round], None] | None = None) -> Pieces:
+    def partition(self, classes: Sequence[ArrayPoints], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
-        points = [self.standard.of_set(points_of_class) for points_of_class in classes]
+        points = [ArrayPoints(self.standard.place(of_class.rows)) for of_class in classes]
         pieces = partition_classes(points, self.partitioning, on_round, self.settings.n_jobs)
         return pieces if self.settings.keep_rows else without_isolated(pieces, self.partitioning, len(classes))
 
     def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
         """Counts rows in the ellipsoids."""
         ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-        return self.standard.of_reduction(StackedSignatures.of(ellipsoids, self.standard.n_placed, BOUNDARY_SLACK))
+        counting = StackedSignatures.of(ellipsoids, self.standard.n_placed, BOUNDARY_SLACK)
+        return Transformed(counting, self.standard.place)
 
     def model_and_digest(self, pieces: Pieces) -> tuple[SEPModel, str]:
         """A model of all training rows, without weights, and the digest of these rows, in one pass."""
         training, signatures = self.training, self.signatures(pieces)
-        if training.digest:
-            tables, digest = tuple(reduce_each(training.classes, signatures)), training.digest
+        classes, every, digest = training.classes, range(len(training.labels)), training.digest
+        if digest:
+            tables = classes.reduce_each(dict.fromkeys(every, signatures))
         else:
-            given = given_columns(training.columns.displays, training.classes[0].n_features)
-            both = [JointReduction((signatures, RowDigest(label, given))) for label in training.labels]
-            tables, sums = zip(*reduce_each_with(training.classes, both), strict=True)
-            digest = as_text(add_sums(sums))
-        return self.model(pieces, training.classes, training.labels, tables), digest
+            given = given_columns(training.columns.displays, training.columns.n_values)
+            digests = (RowDigest(label, given) for label in training.labels)
+            both = classes.reduce_each({k: JointReduction((signatures, own)) for k, own in enumerate(digests)})
+            tables = {k: both[k][0] for k in every}
+            digest = as_text(add_sums(both[k][1] for k in every))
+        return self.model(pieces, classes.sizes, training.labels, [tables[k] for k in every]), digest
 
     def model(
         self,
         pieces: Pieces,
-        classes: Sequence[PointSet],
+        sizes: Sequence[int],
         labels: NDArray[Any],
         tables: Sequence[SignatureCounts],
     ) -> SEPModel:
@@ -356,7 +355,7 @@ class _Fitting:
         centers, roots = ellipsoid_arrays(pieces, standard.n_placed)
         model = SEPModel(
             classes=labels,
-            class_counts=np.array([points.n_points for points in classes], dtype=np.int64),
+            class_counts=np.array(sizes, dtype=np.int64),
             feature_names=self.training.columns.feature_names,
             shift=standard.shift,
             scale=standard.scale,
@@ -380,9 +379,9 @@ class _Fitting:
         pieces, seen, is_in = crossing.pieces[fold], crossing.seen_by[fold], crossing.folds == fold
         known = np.unique(recoder.which[~is_in])
         samples = [ClassSample(seen.rows[~is_in & (recoder.which == k)], shares[k]) for k in known]
-        points = [ArrayPoints(sample.rows) for sample in samples]
-        tables = reduce_each(points, self.signatures(pieces))
-        model = self.model(pieces, points, self.training.labels[known], tables)
+        classes, signatures = _arrays(samples), self.signatures(pieces)
+        tables = [points.reduce(signatures) for points in classes.arrays]
+        model = self.model(pieces, classes.sizes, self.training.labels[known], tables)
         weighing = Weighing.of(model, samples, recoder.category_columns, recoder.unit)
         model = replace(model, weights=weighing.weights(pieces, penalties))
         model = summarise_training(model, samples, self.training, self.settings)
@@ -405,9 +404,13 @@ def _round_counts(shares: FloatArray) -> IntArray:
     return counts
 
 
-def _samples(classes: Sequence[PointSet], n_wanted: int, seed: int) -> list[ClassSample]:
+def _arrays(samples: Sequence[ClassSample]) -> ClassArrays:
+    return ClassArrays(tuple(ArrayPoints(sample.rows) for sample in samples))
+
+
+def _samples(classes: RowsByClass, n_wanted: int, seed: int) -> list[ClassSample]:
     """Sample the classes; a rare class keeps more than its share, since an ellipsoid needs enough rows."""
-    n_least = min(FEWEST_ROWS, -(-n_wanted // len(classes)))
+    n_least = min(FEWEST_ROWS, -(-n_wanted // len(classes.sizes)))
     return sample_classes(classes, n_wanted, seed, n_least)
 
 
@@ -415,7 +418,7 @@ def _draw_fewer(samples: list[ClassSample], n_drawn: int, n_wanted: int, seed: i
     """Draw `n_wanted` rows from samples of `n_drawn` rows, which saves a pass over the data."""
     if n_wanted >= n_drawn:
         return samples
-    few = _samples([ArrayPoints(sample.rows) for sample in samples], n_wanted, seed)
+    few = _samples(_arrays(samples), n_wanted, seed)
     return [
         ClassSample(smaller.rows, smaller.weight * sample.weight) for smaller, sample in zip(few, samples, strict=True)
     ]

@@ -19,10 +19,9 @@ from sepc.columns.preparation import Preparation, numbers_of_table
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.base import check_classes, check_given, check_labels
-from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.sep._constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings, fit_model
-from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, is_collection
+from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, engine_of, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_labels
 from sepc.looking.look import warn_at_fit
@@ -122,8 +121,13 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
             raise TypeError("sample_weight is for rows in memory; for files and Dask collections it must be None.")
         if settings.out_of_fold:
             raise TypeError("out_of_fold is for rows in memory; for files and Dask collections it must be False.")
+        if settings.fit_rows is None:
+            raise ValueError(
+                "fit_rows=None partitions all rows, which must be in memory. For files and Dask collections set it to "
+                "'auto' or to a number of rows, or load the table and fit to that."
+            )
         training = TrainingSet.of_collection(X, y, _encoder(X, y, settings))
-        labels, counts = training.labels.tolist(), [points.n_points for points in training.classes]
+        labels, counts = training.labels.tolist(), training.classes.sizes
         refuse_numbers(labels, counts)
         check_classes(training.labels)
         warn_of_labels(labels, counts)
@@ -232,9 +236,9 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     """The encoder of a collection, learned from a sample; None if all columns are numbers and used unchanged."""
     if not _is_lazy_table(X) and (settings.categories or settings.force_features):
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
-    if not settings.categories and not _has_other_columns(X, y):
+    if not settings.categories and not engine_of(X).has_other_columns(X, y):
         return None
-    table, labels = _draw_table(X, y, settings.seed())
+    table, labels = engine_of(X).draw_table(X, y, DRAWN_ROWS, settings.seed())
     columns, values = read_columns(table, settings.categories, settings.force_features or ())
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=6)
@@ -250,28 +254,6 @@ def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
 def _is_lazy_table(X: Any) -> bool:
     """Whether a collection has named columns: a Dask DataFrame, or Parquet files."""
     return isinstance(X, str | PathLike) or hasattr(X, "columns")
-
-
-def _has_other_columns(X: Any, y: Any) -> bool:
-    """Whether a collection has non-numeric columns; no row is read."""
-    if is_lazy(X):
-        from sepc.points.engines import has_other_columns as on_dask
-
-        return on_dask(X, y)
-    from sepc.points.streams import has_other_columns as on_parquet
-
-    return on_parquet(X, y)
-
-
-def _draw_table(X: Any, y: Any, seed: int) -> tuple[Any, NDArray[Any]]:
-    """Draw a sample of the rows of a collection into memory, with labels; the same each time."""
-    if is_lazy(X):
-        from sepc.points.engines import draw_table as on_dask
-
-        return on_dask(X, y, DRAWN_ROWS, seed)
-    from sepc.points.streams import draw_table as on_parquet
-
-    return on_parquet(X, y, DRAWN_ROWS, seed)
 
 
 @dataclass(frozen=True, eq=False)

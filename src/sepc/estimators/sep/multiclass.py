@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -15,8 +15,7 @@ from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import Extent, TrainingSet
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Partition, Round, Settings, Stop, partition
-from sepc.points.in_memory import ArrayPoints, chosen_columns
-from sepc.points.protocol import PointSet
+from sepc.points.in_memory import ArrayPoints, TransformedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class Pieces:
 
 
 def partition_classes(
-    classes: Sequence[PointSet],
+    classes: Sequence[ArrayPoints],
     settings: Settings,
     on_round: Callable[[Round], None] | None = None,
     n_jobs: int | None = None,
@@ -49,14 +48,11 @@ def partition_classes(
         isolated_owners = np.repeat([0, 1], [len(both.isolated_pos), len(both.isolated_neg)])
         return Pieces((both,), both.ellipsoids, owners, isolated, isolated_owners)
     settings = replace(settings, is_one_sided=not (settings.published or isinstance(settings.n_impure, float)))
-    if not all(isinstance(points, ArrayPoints) for points in classes):
-        n_jobs = 1  # Open files and clients cannot be sent to other processes.
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
-    rest = [[*classes[:i], *classes[i + 1 :]] for i in range(len(classes))]
-    others = (reduce(lambda so_far, more: so_far.union(more), points) for points in rest)
-    jobs = (delayed(partition)(*sides, settings, on_round) for sides in zip(classes, others, strict=True))
-    parts = tuple(Parallel(n_jobs=n_jobs)(jobs))
+    rest = ([points.rows for j, points in enumerate(classes) if j != i] for i in range(len(classes)))
+    sides = zip(classes, (ArrayPoints(np.concatenate(others)) for others in rest), strict=True)
+    parts = tuple(Parallel(n_jobs=n_jobs)(delayed(partition)(*both, settings, on_round) for both in sides))
     kept = [[ellipsoid for ellipsoid in part.ellipsoids if ellipsoid.is_pos] for part in parts]
     return Pieces(
         partitions=parts,
@@ -70,11 +66,10 @@ def partition_classes(
 def warn_if_flat(training: TrainingSet) -> None:
     """Warn of constant or collinear features among those that ellipsoids are made of."""
     rows, extent, names = training.rows, training.extent, training.columns.feature_names
-    if training.alone is not None:
-        placed = np.setdiff1d(np.arange(len(names)), training.alone.features)
-        rows, names = chosen_columns(rows, placed), tuple(names[j] for j in placed)
-        extent = Extent.of(rows)
+    if training.placed is not None:
+        rows = TransformedPoints(rows, partial(np.take, indices=training.placed, axis=1))
+        extent, names = Extent.of(rows), tuple(names[j] for j in training.placed)
     directions = flat_directions(extent.sized(rows), extent.spread)
-    if len(directions) and rows.n_points > rows.n_features:
-        message = describe_flat(directions, rows.n_points, names)
+    if len(directions) and extent.spread.n > len(names):
+        message = describe_flat(directions, extent.spread.n, names)
         warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -20,9 +20,9 @@ from sepc.kernels.numeric import RANGE_TO, power_of_two, refuse_unworkable, widt
 from sepc.model.sep_model import SEPModel
 from sepc.model.standalone import Standalone
 from sepc.model.training_summary import FeatureDisplay
-from sepc.points.in_memory import ArrayPoints, chosen_columns, first_columns
-from sepc.points.protocol import Answer, PointSet, Reduction
-from sepc.points.reductions import ColumnRange, JointReduction, Moments, Spread
+from sepc.points.blocks import LabelledBlocks
+from sepc.points.in_memory import ArrayPoints, ClassArrays, TransformedPoints
+from sepc.points.reductions import ColumnRange, JointReduction, Moments, PointSet, Spread
 from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 # A column is constant if its deviation is at most this share of its values, the size of rounding errors.
@@ -40,7 +40,16 @@ SMALLEST_SHARE = 1e-250
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Range of every column, and moments of the rows."""
+    """Range of every column, and moments of the rows.
+
+    Attributes
+    ----------
+    lowest, highest : (d,) arrays
+    size : (d,) array
+        Powers of two; 1 unless the squares of a column's values would leave the range of doubles.
+    spread : Spread
+        Of the columns divided by `size`.
+    """
 
     lowest: FloatArray
     highest: FloatArray
@@ -68,7 +77,7 @@ class Extent:
 
     def sized(self, points: PointSet) -> PointSet:
         """The rows divided by `size`."""
-        return points if (self.size == 1.0).all() else points.rescaled(np.zeros_like(self.size), self.size)
+        return points if (self.size == 1.0).all() else TransformedPoints(points, partial(_divided, by=self.size))
 
     def refuse_extremes(self, names: Sequence[str]) -> None:
         """Raise for a column whose range is too large for double precision, or so near zero that digits are lost."""
@@ -79,6 +88,14 @@ class Extent:
     def width(self) -> FloatArray:
         """The range (highest - lowest) of every column."""
         return width(self.lowest, self.highest)
+
+
+def _divided(rows: FloatArray, by: FloatArray) -> FloatArray:
+    return np.asarray(rows / by)
+
+
+def _first_columns(rows: FloatArray, n: int) -> FloatArray:
+    return rows[:, :n]
 
 
 def _size_of(values: FloatArray) -> FloatArray:
@@ -121,20 +138,6 @@ class Standardization:
         """The number of features that ellipsoids are made of."""
         return len(self.shift) if self.placed is None else len(self.placed)
 
-    def of_set(self, points: PointSet) -> PointSet:
-        """The placed features of a set of rows in standard units, without category codes that may follow."""
-        if self.placed is not None:
-            points = chosen_columns(points, self.placed)
-            return points.rescaled(self.shift[self.placed], self.scale[self.placed])
-        points = first_columns(points, len(self.shift))
-        if (self.shift == 0.0).all() and (self.scale == 1.0).all():
-            return points
-        return points.rescaled(self.shift, self.scale)
-
-    def of_reduction(self, reduction: Reduction[Any, Answer]) -> Reduction[Any, Answer]:
-        """The reduction applied to placed features in standard units, without a standardised copy of the data."""
-        return _InStandardUnits(reduction, self)
-
     def apply(self, rows: FloatArray) -> FloatArray:
         """The features of rows in standard units."""
         moved = rows[:, : len(self.shift)] - self.shift
@@ -145,21 +148,6 @@ class Standardization:
         """The placed features of rows in standard units."""
         moved = self.apply(rows)
         return moved if self.placed is None else np.ascontiguousarray(moved[:, self.placed])
-
-
-@dataclass(frozen=True, eq=False)
-class _InStandardUnits:
-    reduction: Reduction[Any, Any]
-    standard: Standardization
-
-    def map(self, block: FloatArray) -> Any:
-        return self.reduction.map(self.standard.place(block))
-
-    def combine(self, left: Any, right: Any) -> Any:
-        return self.reduction.combine(left, right)
-
-    def finish(self, state: Any) -> Any:
-        return self.reduction.finish(state)
 
 
 BALANCED = "balanced"
@@ -179,6 +167,11 @@ class GivenColumns:
         if self.preparation is not None:
             return self.preparation.feature_names
         return tuple(f"x{j}" for j in range(self.n)) if self.names is None else self.names
+
+    @property
+    def n_values(self) -> int:
+        """Columns of the rows: features, and a code for each categorical column."""
+        return len(self.feature_names) + (0 if self.preparation is None else self.preparation.n_codes)
 
     @property
     def displays(self) -> tuple[FeatureDisplay, ...]:
@@ -222,7 +215,7 @@ class TrainingSet:
     """Rows in the user's own units, without missing values, wherever they are stored."""
 
     rows: PointSet
-    classes: tuple[PointSet, ...]
+    classes: ClassArrays | LabelledBlocks
     labels: NDArray[Any]
     columns: GivenColumns
     weight_scale: float = 1.0
@@ -241,30 +234,26 @@ class TrainingSet:
         """Range and moments of the rows, computed in one pass."""
         return Extent.of(self.rows)
 
+    def gathered(self) -> ClassArrays:
+        """The rows of each class, in memory."""
+        return self.classes if isinstance(self.classes, ClassArrays) else self.classes.gathered()
+
     @classmethod
     def of_arrays(cls, rows: FloatArray, y: NDArray[Any], columns: GivenColumns) -> TrainingSet:
         """Rows in memory; category codes may follow the features."""
         labels, which = np.unique(y, return_inverse=True)
-        classes = tuple(ArrayPoints(rows[which == k]) for k in range(len(labels)))
+        classes = ClassArrays(tuple(ArrayPoints(rows[which == k]) for k in range(len(labels))))
         return cls(ArrayPoints(rows[:, : len(columns.feature_names)]), classes, labels, columns)
 
     @classmethod
     def of_collection(cls, X: Any, y: Any, encoder: TrainingRows | None = None) -> TrainingSet:
         """Rows on a Dask cluster, or in Parquet files if `X` is a path; they stay where they are."""
-        rows: PointSet
-        classes: tuple[PointSet, ...]
-        if is_lazy(X):
-            from sepc.points.engines import labelled_points
-
-            (rows, classes, labels), names = labelled_points(X, y, encoder), _column_names(X, y)
-        else:
-            from sepc.points.streams import labelled_points as read
-
-            rows, classes, labels, names = read(X, y, encoder)
+        blocks, names = engine_of(X).labelled_blocks(X, y, encoder)
         if encoder is None:
-            return cls(rows, classes, labels, GivenColumns(rows.n_features, names))
+            return cls(blocks, blocks, blocks.labels, GivenColumns(blocks.n_columns, names))
         columns = GivenColumns(len(encoder.preparation.columns), names, encoder.preparation)
-        return cls(first_columns(rows, len(encoder.feature_names)), classes, labels, columns)
+        features = TransformedPoints(blocks, partial(_first_columns, n=len(encoder.feature_names)))
+        return cls(features, blocks, blocks.labels, columns)
 
 
 def is_collection(X: Any) -> bool:
@@ -272,10 +261,15 @@ def is_collection(X: Any) -> bool:
     return is_lazy(X) or isinstance(X, str | PathLike)
 
 
-def _column_names(X: Any, y: Any) -> tuple[str, ...] | None:
-    """Column names of a DataFrame if all of them are strings, as in scikit-learn."""
-    names = [name for name in getattr(X, "columns", ()) if not (isinstance(y, str) and name == y)]
-    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+def engine_of(X: Any) -> Any:
+    """The module that reads a Dask collection, or Parquet files if `X` is a path."""
+    if is_lazy(X):
+        from sepc.points import engines
+
+        return engines
+    from sepc.points import streams
+
+    return streams
 
 
 def check_class_weight(class_weight: Any) -> None:

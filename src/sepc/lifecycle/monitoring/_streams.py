@@ -26,7 +26,15 @@ def new_token() -> str:
 
 @record
 class Segment:
-    """Updates by one monitor."""
+    """Updates by one monitor.
+
+    Attributes
+    ----------
+    token : str
+        The token of the monitor.
+    start : int
+        How many updates of the stream came before.
+    """
 
     token: str = text()
     start: int = whole()
@@ -34,7 +42,16 @@ class Segment:
 
 @record
 class Stream:
-    """The rows of one stream."""
+    """The rows of one stream.
+
+    Attributes
+    ----------
+    windows : Windows
+    n_updates : int
+        Number of updates with rows or labels.
+    segments : tuple of Segment
+        Which monitors made the updates, in order; the first token is the name of the stream.
+    """
 
     windows: Windows = part(Windows, is_inline=True)
     n_updates: int = whole()
@@ -66,7 +83,15 @@ class Stream:
 
 @record
 class Streams:
-    """The stream of a monitor, and those of monitors that were merged into it."""
+    """The stream of a monitor, and those of monitors that were merged into it.
+
+    Attributes
+    ----------
+    own : Stream
+        What the monitor has seen itself.
+    others : tuple of Stream
+        What the others had seen when they were merged, sorted by name.
+    """
 
     own: Stream = part(Stream)
     others: tuple[Stream, ...] = parts(Stream, default=())

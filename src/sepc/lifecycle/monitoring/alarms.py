@@ -11,13 +11,15 @@ from scipy.special import stdtr
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownInLists, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
+from sepc.documents.charts import Chart
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.evidence import ALL_ROWS, COLUMN_KINDS, ERROR, FEATURE, GAP, KINDS, OUTSIDE, ROUND, SHARE
 from sepc.lifecycle.monitoring.state import Tally
-from sepc.lifecycle.result import Chart, Pair, PairChart, Result
+from sepc.lifecycle.result import Result
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.records import given, number, parts, record, text, whole
+from sepc.views.charts import Pair, pair_chart
 from sepc.wording import counted, listed, name_of, percent
 
 if TYPE_CHECKING:
@@ -238,7 +240,7 @@ def alarm_chart(alarms: Sequence[Alarm]) -> Chart:
     """The rate of each alarm before and now."""
     pairs = [Pair(alarm.where, alarm.before, alarm.now, alarm.rate) for alarm in alarms]
     title = "Rates that changed, before and now" if len(pairs) != 1 else "The rate that changed, before and now"
-    return PairChart(title, "rate", ("before", "now"), pairs)
+    return pair_chart(title, "rate", ("before", "now"), pairs)
 
 
 def describe_region(model: SEPModel, region: int) -> str:

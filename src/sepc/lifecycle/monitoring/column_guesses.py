@@ -10,10 +10,9 @@ import numpy as np
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
+from sepc.documents.document import Table
 from sepc.lifecycle.monitoring.columns import SAME, critical_distance, kolmogorov, total_variation
-from sepc.lifecycle.result import table_of
 from sepc.records import flag, number, record, text, whole
-from sepc.reporting.tables import PageTable
 from sepc.wording import counted, listed, name_of, percent, quantity, short, visible
 
 FACTOR, SHIFT, FAHRENHEIT, CELSIUS, SIGN, SWAPPED = "factor", "shift", "fahrenheit", "celsius", "sign", "swapped"
@@ -361,7 +360,7 @@ def _without_new(new: IntArray, training: FloatArray) -> float:
 HEAD = ("column", "moved", "probably", "evidence")
 
 
-def column_tables(changes: Sequence[ColumnChange]) -> list[PageTable]:
+def column_tables(changes: Sequence[ColumnChange]) -> list[Table]:
     """A table of the columns that moved; none if there are none."""
     rows = [(name_of(one.name), one.moved, one.guess or "unknown", one.evidence or "none") for one in changes]
-    return [table_of(HEAD, rows, "Columns that moved")] if rows else []
+    return [Table("Columns that moved", HEAD, rows)] if rows else []

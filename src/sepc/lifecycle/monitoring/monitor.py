@@ -14,12 +14,15 @@ from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, frame_of, refuse
 from sepc.decisions.kinds import Cause
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
 from sepc.errors import FormatError
 from sepc.estimators.base import check_labels
 from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
+from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader, Writer, record_from, record_to_node
-from sepc.io.container import Arrays, decode, digest, encode, read_bytes, write_whole
+from sepc.io.container import Arrays, decode, digest, encode, read_bytes
 from sepc.lifecycle.monitoring._streams import Streams, new_token
 from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words
@@ -28,12 +31,12 @@ from sepc.lifecycle.monitoring.comparing import latest_changes
 from sepc.lifecycle.monitoring.evidence import ALL_ROWS, OUTSIDE, MonitoredRates, column_counts
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settle, with_columns, with_rows
 from sepc.lifecycle.monitoring.state import Tally
-from sepc.lifecycle.result import Chart, Pair, PairChart, Result, table_of
+from sepc.lifecycle.result import Result
 from sepc.lifecycle.rows import LocatedRows, SharedState, locate, sep_models, synchronized
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
-from sepc.reporting.tables import PageTable
+from sepc.views.charts import Pair, pair_chart
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, check_number, counted, percent, version_of
 
@@ -353,14 +356,14 @@ class Monitor(Result, SharedState, ShownAsCard):
             )
             for region in regions
         ]
-        return PairChart(
+        return pair_chart(
             "Where rows lie: the largest regions", "share of all rows", ("in the reference", "since then"), pairs
         )
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         head = (*HEAD, "shifted", "decisions there")
         rows = [(*alarm.cells(), alarm.shifted, alarm.consequence) for alarm in self.alarms]
-        alarms = [table_of(head, rows, "Alarms")] if rows else []
+        alarms = [Table("Alarms", head, rows)] if rows else []
         return [*column_tables(self._columns()), *alarms]
 
     def _changed_anyway(self) -> str:

@@ -35,7 +35,22 @@ MOST_COLUMNS = 5
 
 @record
 class MonitorState:
-    """Everything that a monitor stores."""
+    """Everything that a monitor stores.
+
+    Attributes
+    ----------
+    confidence : float
+        Probability that there is never a false alarm.
+    shift, scale : (d,) arrays
+        Features are standardised as ``(x - shift) / scale``, with the reference's mean and standard deviation.
+    features : tuple of str
+        Names of the features, as in the reference.
+    reference : Tally
+        The rows that all others are compared with.
+    seen : Streams
+    alarms : tuple of Alarm
+        All alarms raised, in order.
+    """
 
     confidence: float = number(0.0, 1.0)
     shift: FloatArray = floats("d")

@@ -23,7 +23,24 @@ UNKNOWN: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 @record
 class Tally:
-    """Counts and sums over some rows; tallies can be added."""
+    """Counts and sums over some rows; tallies can be added.
+
+    Attributes
+    ----------
+    rows : (R,) array of int
+        Rows in each region. The last region is that of combinations of ellipsoids not seen in training.
+    labelled, errors : (R,) arrays of int
+        Rows whose label is known, and those of them that the model got wrong.
+    above : (R, d) array of int
+        Rows with a feature above the middle of their region.
+    beyond : (3, d) array of int
+        Rows of all regions with a feature above each of three cuts.
+    sums, squares : (R, d) arrays
+        Sums of the features and of their squares, standardised by the reference's mean and standard deviation.
+    columns : (c, d) array of int
+        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty if unknown,
+        as in files of version 0.1.0; a sum is known only if both parts are.
+    """
 
     rows: IntArray = counts("R")
     labelled: IntArray = counts("R")
@@ -118,7 +135,14 @@ COUNTS = ("rows", "labelled", "errors", "above", "beyond", "columns")
 
 @record
 class Window:
-    """Rows since some start."""
+    """Rows since some start.
+
+    Attributes
+    ----------
+    tally : Tally
+    number : int
+        How many windows of this length were filled before, counting the first rows of the stream as one.
+    """
 
     tally: Tally = part(Tally, is_inline=True)
     number: int = whole(1)
@@ -140,7 +164,15 @@ class Part:
 
 @record
 class Windows:
-    """All rows, and the latest of them in windows of growing length."""
+    """All rows, and the latest of them in windows of growing length.
+
+    Attributes
+    ----------
+    total : Tally
+        All rows.
+    latest : tuple of Window
+        The latest of them, in windows of 1,000 rows, 2,000 rows, and so on.
+    """
 
     total: Tally = part(Tally, has_node=False)
     latest: tuple[Window, ...] = parts(Window, default=())

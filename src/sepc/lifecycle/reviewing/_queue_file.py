@@ -27,7 +27,25 @@ RIGHT, WRONG, OPEN = 0, 1, -1
 
 @record
 class PendingReview:
-    """The labels of a review so far, in the order in which its rows were drawn."""
+    """The labels of a review so far, in the order in which its rows were drawn.
+
+    Labels count in that order, one bet at a time, so that it does not matter when each arrives: if a hard case takes
+    long, easier ones drawn after it must not count without it. A review is pending from the moment it is drawn.
+
+    Attributes
+    ----------
+    number : int
+        Number of the review.
+    band : (n,) array
+        The bands of the rows drawn to certify; rows to decide come after these.
+    drawn : (H,) array
+        The probabilities of the bands when these rows were drawn.
+    outcome : (m,) array
+        For each row of the review: RIGHT (0) or WRONG (1) for the model's label, or OPEN (-1) while the true label is
+        missing.
+    n_counted : int
+        How many of the rows drawn to certify have been counted.
+    """
 
     number: int = whole(1)
     band: IntArray = ints("n", below="H")

@@ -13,10 +13,12 @@ from scipy.special import rel_entr
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
-from sepc.lifecycle.result import BarChart, Chart, Pair, Result, table_of
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
+from sepc.lifecycle.result import Result
 from sepc.lifecycle.rows import RowRegions
 from sepc.records import floats, record, whole
-from sepc.reporting.tables import PageTable
+from sepc.views.charts import Pair, bar_chart
 from sepc.wording import AS_SET, counted, decimal, name_of, percent
 
 if TYPE_CHECKING:
@@ -33,7 +35,19 @@ TINY = 1e-100
 
 @record
 class Bands(ShownOnOneLine):
-    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k."""
+    """Rows divided by trust, the most trusted first. Set k is all rows of the bands 0 to k.
+
+    Attributes
+    ----------
+    least_trust : (H,) array
+        The least trust in each band, in decreasing order; the last is 0.
+    coverage : (H,) array
+        The share of each set among the rows that define the bands; the last is 1.
+    claimed_risk : (H,) array
+        The mean of 1 - trust in each band, clipped to [1e-6, 0.5].
+    target : int
+        The set to certify first.
+    """
 
     least_trust: FloatArray = floats("H")
     coverage: FloatArray = floats("H")
@@ -283,9 +297,9 @@ class Review(Result, ShownAsCard):
         pairs = [
             Pair(f"trust {edges[h]:.1f} to {edges[h + 1]:.1f}", float(counts[0][h]), float(counts[1][h])) for h in used
         ]
-        return BarChart("Rows to review by trust", "rows", ("to certify", "to decide"), pairs)
+        return bar_chart("Rows to review by trust", "rows", ("to certify", "to decide"), pairs)
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         where = [] if self.regions is None else ["where"]
         rows = [
             (
@@ -296,7 +310,7 @@ class Review(Result, ShownAsCard):
             )
             for i in range(len(self))
         ]
-        return [table_of((*HEAD, *where, "reason"), rows, "Rows to review, in this order", ["reason"])] if rows else []
+        return [Table("Rows to review, in this order", (*HEAD, *where, "reason"), rows, wide=("reason",))]
 
     def _notes(self) -> tuple[str, ...]:
         return (TO_DO,) if len(self) else ()

@@ -10,11 +10,13 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
-from sepc.lifecycle.result import BarChart, Chart, Pair, Result, table_of
+from sepc.documents.charts import Chart
+from sepc.documents.document import Table
+from sepc.lifecycle.result import Result
 from sepc.lifecycle.reviewing.batch import Bands
 from sepc.records import MOST, floats, given, part, record
-from sepc.reporting.tables import PageTable
 from sepc.statistics.betting import best_draws, log_factors
+from sepc.views.charts import Pair, bar_chart
 from sepc.wording import AS_SET, counted, decimal, percent
 
 if TYPE_CHECKING:
@@ -35,7 +37,19 @@ LEAST_SHARE = 0.1
 
 @record
 class Evidence(ShownOnOneLine):
-    """Counts of labels by band, and the evidence that each set of rows keeps the promise."""
+    """Counts of labels by band, and the evidence that each set of rows keeps the promise.
+
+    The evidence is against "the set is wrong more often than `max_risk`"; enough of it makes a certificate.
+
+    Attributes
+    ----------
+    bands : Bands
+    max_risk, confidence : float
+    n_labels, n_errors : (H,) arrays
+        Labels drawn in each band, and those that showed the model to be wrong.
+    log_now, log_peak : (H,) arrays
+        Logarithm of the evidence for each set now, and its largest value so far.
+    """
 
     bands: Bands = part(Bands, is_inline=True)
     max_risk: float = given()
@@ -215,11 +229,11 @@ class Certificate(Result, ShownAsCard):
             Pair(_trust_range(band, above), band.n_labels - band.n_errors, band.n_errors, _standing(band))
             for band, above in zip(self.bands, (None, *self.bands), strict=False)
         ]
-        return BarChart("Labels by trust, drawn to certify", "labels", ("right", "wrong"), pairs)
+        return bar_chart("Labels by trust, drawn to certify", "labels", ("right", "wrong"), pairs)
 
-    def _tables(self) -> list[PageTable]:
+    def _tables(self) -> list[Table]:
         rows = [band.cells() for band in self.bands]
-        return [table_of(BAND_COLUMNS, rows, "Labels by trust")] if rows else []
+        return [Table("Labels by trust", BAND_COLUMNS, rows)] if rows else []
 
     def _notes(self) -> tuple[str, ...]:
         if not self.is_certified:

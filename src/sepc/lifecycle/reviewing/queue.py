@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions
+from sepc.io.atomic_files import write_whole
 from sepc.io.codec import simple_value
-from sepc.io.container import read_bytes, write_whole
+from sepc.io.container import read_bytes
 from sepc.lifecycle.reviewing._queue_file import (
     PendingReview,
     QueueState,

@@ -19,7 +19,7 @@ from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.unwrapping import unwrap
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.sites._controls import FalseCounts, false_counts, promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
 from sepc.model_files import to_bytes

@@ -18,7 +18,7 @@ from scipy.stats import random_table
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.estimators.selective.groups import keys_of, names_in
-from sepc.io.container import write_whole
+from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.feedback import feedback_of
 from sepc.model_files import to_bytes
 from sepc.statistics.rates import fixed_grid, sums_at
