@@ -2,8 +2,8 @@
 
 import copy
 import pickle
-from dataclasses import replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache
 from html.parser import HTMLParser
 from itertools import product
 
@@ -29,8 +29,8 @@ from weekly import weekly_unless
 from zoo import fitted_once
 
 import sepc
-from sepc import Cause, Decision, Decisions, RepairedClassifier, report
-from sepc.decisions.decisions import Deferred, given_fields, refuse, replace_columns
+from sepc import Cause, Decision, Decisions, RoutedClassifier, report
+from sepc.decisions.decisions import LATER, SHARED, given_fields, refuse, replace_columns
 from sepc.lifecycle import model_card
 from sepc.wording import percent
 
@@ -45,10 +45,10 @@ OURS = {
     "trusted": sepc.TrustedClassifier(RandomForestClassifier(10, random_state=0), cv=2),
     "selective": sepc.SelectiveClassifier(sepc.SEPClassifier(), 0.1, random_state=0),
     "selective around another": sepc.SelectiveClassifier(LogisticRegression(), 0.1, random_state=0),
-    "stratified": sepc.StratifiedClassifier(sepc.SEPClassifier(trust="counts"), by=[3], min_rows=40),
-    "stratified around another": sepc.StratifiedClassifier(LogisticRegression(), by=[3], min_rows=40),
-    "repaired": RepairedClassifier(sepc.SEPClassifier(trust="counts")),
-    "repaired trusted": RepairedClassifier(sepc.TrustedClassifier(sepc.SEPClassifier(trust="counts"), cv=2)),
+    "stratified": sepc.RoutedClassifier(sepc.SEPClassifier(trust="counts"), by=[3], min_rows=40),
+    "stratified around another": sepc.RoutedClassifier(LogisticRegression(), by=[3], min_rows=40),
+    "repaired": RoutedClassifier(sepc.SEPClassifier(trust="counts")),
+    "repaired trusted": RoutedClassifier(sepc.TrustedClassifier(sepc.SEPClassifier(trust="counts"), cv=2)),
 }
 OTHERS = {"logistic": LogisticRegression(), "machine without probabilities": SVC()}
 MODELS = OURS | OTHERS
@@ -122,7 +122,7 @@ def test_the_same_columns_of_the_same_types(name, how, kind):
     assert list(frame.columns[:5]) == COLUMNS
     assert list(frame.columns[-2:]) == ["p_no", "p_yes"]
     assert len(set(frame.columns)) == len(frame.columns)
-    assert "stratified" not in name or "stratum" in frame.columns
+    assert not name.startswith(("stratified", "repaired")) or "route" in frame.columns
     for column in ("label", "trust", "accepted", "region"):
         np.testing.assert_array_equal(frame[column], getattr(decisions, column))
     assert list(frame["cause"]) == [Cause(cause).name for cause in decisions.cause]
@@ -381,44 +381,31 @@ def test_trust_below_one_is_never_printed_as_one():
         assert "0.999" in text
 
 
-def doubled(calls, numbers):
-    calls.append(len(numbers))
-    return 2 * numbers
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Watched(Decisions):
+    """Decisions that say for how many rows a cause was looked up."""
 
+    calls: list[int] = field(metadata=SHARED)
+    looked_up: np.ndarray
 
-def test_a_column_is_computed_once_and_for_the_rows_asked_for():
-    calls: list[int] = []
-    column = Deferred(partial(doubled, calls), np.array([1, 2, 3]))
-    assert calls == []
-    for rows in (slice(1, None), np.array([False, True, True]), np.array([1, 2])):
-        assert column[rows].values.tolist() == [4, 6]
-    summed = Deferred(np.add, column, np.array([10, 20, 30]))
-    assert summed[:2].values.tolist() == [12, 24]
-    assert calls == [2] * 4
-    assert column.values is column.values
-    assert column[1:].tolist() == [4, 6]
-    assert calls == [2, 2, 2, 2, 3]
-    for copied in (pickle.loads(pickle.dumps(column)), copy.deepcopy(column)):
-        assert isinstance(copied, np.ndarray)
-        assert copied.tolist() == [2, 4, 6]
-
-
-def refused_for(calls, cause):
-    calls.append(len(cause))
-    return np.asarray(cause)
+    def _find_cause(self):
+        self.calls.append(len(self))
+        return self.looked_up
 
 
 @pytest.fixture
 def decisions():
     calls, cause = [], np.array([int(Cause.ACCEPTED), int(Cause.THIN), int(Cause.OVERLAP)])
-    own = Decisions(
+    own = Watched(
         classes=np.array(["a", "b"]),
         label=np.array(["a", "b", "b"]),
         trust=np.array([0.99, 0.6, 0.5]),
         accepted=np.array([True, False, False]),
-        cause=Deferred(partial(refused_for, calls), cause),
+        cause=LATER,
         probabilities=np.array([[0.99, 0.01], [0.4, 0.6], [0.5, 0.5]]),
         region=np.array([0, 1, 1]),
+        calls=calls,
+        looked_up=cause,
     )
     return own, calls
 
@@ -428,12 +415,15 @@ def test_a_cause_is_looked_up_for_whoever_asks_for_it(decisions):
     assert len(own[1:][[0]]) == len(own[:1]) == 1
     assert replace_columns(own, by="somebody").by == "somebody"
     assert own[0].label == "a"
-    without = refuse(own, np.array([True, False, True]), Cause.DRIFTED)
-    assert without.accepted.tolist() == [False, False, False]
+    assert refuse(own, np.zeros(3, dtype=bool), Cause.DRIFTED) is own
     assert calls == []
     assert own[1].cause is Cause.THIN
+    assert calls == [1]
+    without = refuse(own, np.array([True, False, True]), Cause.DRIFTED)
+    assert without.accepted.tolist() == [False, False, False]
     assert without[2].cause is Cause.DRIFTED
-    assert calls == [1, 1]
+    assert own[1:].cause.tolist() == [Cause.THIN, Cause.OVERLAP]
+    assert calls == [1, 3]
     assert without.cause.tolist() == [Cause.DRIFTED, Cause.THIN, Cause.DRIFTED]
     assert own.cause.tolist() == [Cause.ACCEPTED, Cause.THIN, Cause.OVERLAP]
 
@@ -445,6 +435,6 @@ def test_dataclasses_and_copies_see_an_ordinary_field(decisions):
     assert copy.copy(own).cause is own.cause
     assert calls == [3]
     with pytest.raises(TypeError, match="cause"):
-        Decisions(**{name: value for name, value in given_fields(own).items() if name != "cause"})
+        Watched(**{name: value for name, value in given_fields(own).items() if name != "cause"})
     with pytest.raises(AttributeError):
         own.cause = np.zeros(3)

@@ -28,7 +28,7 @@ IMPORT = re.compile(r"^\s*(?:>>> )?(?:from (sepc[\w.]*) import|import (sepc[\w.]
 
 def test_the_top_level_is_what_most_people_need():
     needed = """
-    RepairedClassifier SEPClassifier SelectiveClassifier StratifiedClassifier TrustedClassifier
+    RoutedClassifier SEPClassifier SelectiveClassifier TrustedClassifier
     Cause Costs Decision Decisions Edit decide
     Landscape Recourse RecourseTable Report compare enclose inspect load look recourse report save
     """

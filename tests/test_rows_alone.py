@@ -13,7 +13,7 @@ from weekly import weekly
 from zoo import fitted_once
 
 import sepc
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import repair
 
 da, pd = package_or_skip("dask.array"), package_or_skip("pandas")
@@ -26,7 +26,7 @@ MODELS: dict[str, Any] = {
     "published": SEPClassifier.as_published,
     "trusted": lambda: TrustedClassifier(DecisionTreeClassifier(max_depth=5, random_state=0), cv=2),
     "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
-    "stratified": lambda: StratifiedClassifier(SEPClassifier(), by=[0], min_rows=40),
+    "stratified": lambda: RoutedClassifier(SEPClassifier(), by=[0], min_rows=40),
 }
 
 
@@ -87,7 +87,7 @@ def test_in_some_batches(name):
     for size, step in ((1, 59), (3, 59), (64, 59), (100, 100)):
         for start in range(0, 300, step):  # the last rows lie far away
             check(name, new_rows()[start : start + size], range(start, min(start + size, 300)))
-    assert name != "repaired" or fitted(name).decide(new_rows()).repaired.any()
+    assert name != "repaired" or fitted(name).decide(new_rows()).is_repaired.any()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 import sepc
 import sepc.errors
-from sepc import Cause, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Cause, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import LeftOutWarning
 from sepc.lifecycle import repair
 from sepc.model_files import from_bytes, to_bytes
@@ -34,7 +34,7 @@ MODELS = {
     "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
     "TrustedClassifier": TrustedClassifier(SEPClassifier(), cv=2),
     "trusted boosting": TrustedClassifier(HistGradientBoostingClassifier(max_iter=20), cv=2),
-    "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
+    "RoutedClassifier": RoutedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
     "pipeline": make_pipeline(SEPClassifier()),
     "search": GridSearchCV(SEPClassifier(), {"min_trust": [0.9]}, cv=2),
 }
@@ -103,9 +103,9 @@ def test_repairs_take_tables(name):
     repaired = repair(fitted(name), table, others, cv=2)
     fresh_table, fresh_y = patients(300, seed=8)
     before, after = sepc.decide(fitted(name), fresh_table), sepc.decide(repaired, fresh_table)
-    assert after.repaired.any()
-    assert (after.label != fresh_y)[after.repaired].mean() > 0.6
-    np.testing.assert_array_equal(before.trust[~after.repaired], after.trust[~after.repaired])
+    assert after.is_repaired.any()
+    assert (after.label != fresh_y)[after.is_repaired].mean() > 0.6
+    np.testing.assert_array_equal(before.trust[~after.is_repaired], after.trust[~after.is_repaired])
     if name not in ("pipeline", "search"):
         assert_same_decisions(from_bytes(to_bytes(repaired)).decide(fresh_table), after)
 
@@ -126,7 +126,7 @@ def test_scikit_learn_takes_gaps_as_well():
     assert cross_val_score(SEPClassifier(), table, y, cv=2).mean() > 0.75
     calibrated = CalibratedClassifierCV(FrozenEstimator(fitted("SEPClassifier"))).fit(*fresh(""))
     assert calibrated.predict_proba(table).shape == (300, 2)
-    for name in ("SEPClassifier", "counts", "SelectiveClassifier", "TrustedClassifier", "StratifiedClassifier"):
+    for name in ("SEPClassifier", "counts", "SelectiveClassifier", "TrustedClassifier", "RoutedClassifier"):
         assert get_tags(MODELS[name]).input_tags.allow_nan
     assert not get_tags(TrustedClassifier(make_pipeline(CalibratedClassifierCV()))).input_tags.allow_nan
 

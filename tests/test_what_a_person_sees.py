@@ -12,7 +12,7 @@ from test_cards import Tags
 from zoo import fitted_once
 
 import sepc
-from sepc import Costs, Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier, report
+from sepc import Costs, Landscape, RoutedClassifier, SelectiveClassifier, SEPClassifier, report
 from sepc.cards import MOST_LINES
 from sepc.datasets import ORIGINS, Dataset
 from sepc.geometry import fit_softmax, nearest_points
@@ -112,7 +112,7 @@ def landscape():
 def strata():
     X, y = rows()
     X = X.assign(**{"<b>kind": np.where(X[COLUMNS[1]] > 0.2, "<i>one", None), "sex": np.arange(len(X)) % 3})
-    return StratifiedClassifier(LogisticRegression(), by=["<b>kind", "sex"]).fit(X, y).strata_
+    return RoutedClassifier(LogisticRegression(), by=["<b>kind", "sex"]).fit(X, y).strata_
 
 
 @cache

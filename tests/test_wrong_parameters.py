@@ -11,7 +11,7 @@ from zoo import fitted_once
 
 import sepc
 import sepc.metrics
-from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Costs, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
 from sepc.lifecycle.sites import certify, count_site
 from sepc.metrics import coverage_at_risk, ece, risk_at_coverage
@@ -50,8 +50,8 @@ PARAMETERS = [
     ("confidence", fit(SelectiveClassifier, OTHER)),
     ("calibration_size", fit(SelectiveClassifier, OTHER)),
     ("n_erased", call(SelectiveClassifier(OTHER).fit_after_erasure, X, Y)),
-    ("min_rows", fit(StratifiedClassifier, OTHER, 0)),
-    ("min_class_rows", fit(StratifiedClassifier, OTHER, 0)),
+    ("min_rows", fit(RoutedClassifier, OTHER, 0)),
+    ("min_class_rows", fit(RoutedClassifier, OTHER, 0)),
     ("min_trust or None", call(sepc.decide, model, X)),
     ("min_trust or None", call(sepc.recourse, model, X[:1], to=1)),
     ("n_answers or None", call(sepc.recourse, model, X[:1], to=1)),
@@ -111,7 +111,7 @@ def test_costs_and_weights_are_numbers_too(value):
         (SEPClassifier(force_features="x0"), "force_features is .*list"),
         (SEPClassifier(force_features=3), "force_features is .*list"),
         *((SelectiveClassifier(OTHER, 0.3, by=by), "by is .*column") for by in (1.5, [1.5], object())),
-        *((StratifiedClassifier(OTHER, by), "by is .*columns") for by in (1.5, None)),
+        (RoutedClassifier(OTHER, 1.5), "by is .*columns"),
         (SelectiveClassifier(OTHER, 0.3, by=0, parents="a"), "parents is 'a'.*mapping"),
     ],
 )
@@ -128,7 +128,7 @@ MASKED = np.ma.masked_greater(X, 1.0)
 
 
 @pytest.mark.parametrize(
-    "kind", [SEPClassifier(), TrustedClassifier(OTHER), SelectiveClassifier(OTHER), StratifiedClassifier(OTHER, 0)]
+    "kind", [SEPClassifier(), TrustedClassifier(OTHER), SelectiveClassifier(OTHER), RoutedClassifier(OTHER, 0)]
 )
 @pytest.mark.parametrize(
     ("rows", "labels", "message"),
@@ -171,7 +171,7 @@ ESTIMATORS = [
     SEPClassifier(),
     SelectiveClassifier(LogisticRegression()),
     TrustedClassifier(LogisticRegression()),
-    StratifiedClassifier(SEPClassifier(), by=[]),
+    RoutedClassifier(SEPClassifier(), by=[]),
 ]
 
 

@@ -118,11 +118,12 @@ def file_of(parts: Parts, kind: str = "SEPClassifier") -> bytes:
 def strata(n: int, n_columns: int) -> bytes:
     """Strata whose categories are missing: no combination of as many columns is in the file."""
     one, own = partition(numbers(1))
-    arrays = {f"pooled/ours/{name}": array for name, array in own.items()}
+    arrays = {f"default/ours/{name}": array for name, array in own.items()}
     arrays |= {"by": np.zeros(n_columns, dtype=np.int64), "counts": np.ones((n, 1), dtype=np.int64)}
-    arrays |= {"fitted": np.zeros(n, dtype=bool)}
-    node = _stratified(one, n_columns, {}) | {"values": []}
-    return file_of((node, arrays), "StratifiedClassifier")
+    none = np.empty(0, dtype=np.int64)
+    arrays |= {"fitted": np.zeros(n, dtype=bool), "routes": none, "asked": none}
+    node = _stratified(one, n_columns, []) | {"values": []}
+    return file_of((node, arrays), "RoutedClassifier")
 
 
 def many_models(n: int, classes: dict[str, Any] | None = None) -> bytes:
@@ -130,14 +131,15 @@ def many_models(n: int, classes: dict[str, Any] | None = None) -> bytes:
     one, own = partition(classes)
     n_classes = len(one["model"]["classes"]["values"])
     arrays = {f"models/{s}/{name}": array for s in range(n) for name, array in own.items()}
-    arrays |= {f"pooled/ours/{name}": array for name, array in own.items()}
+    arrays |= {f"default/ours/{name}": array for name, array in own.items()}
     arrays |= {"by": np.array([0]), "counts": np.ones((n, n_classes), dtype=np.int64), "fitted": np.ones(n, dtype=bool)}
-    models = {str(s): {"kind": "SEPClassifier", "frozen": False, **one} for s in range(n)}
+    arrays |= {"routes": np.arange(n), "asked": np.arange(n)}
+    models = [{"kind": "SEPClassifier", "frozen": False, **one} for _ in range(n)]
     node = _stratified(one, 1, models) | {"values": [[str(s)] for s in range(n)]}
-    return file_of((node, arrays), "StratifiedClassifier")
+    return file_of((node, arrays), "RoutedClassifier")
 
 
-def _stratified(one: dict[str, Any], n_columns: int, models: dict[str, Any]) -> dict[str, Any]:
+def _stratified(one: dict[str, Any], n_columns: int, models: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "parameters": {"kept": {}, "lost": {}},
         "n_features_in": one["n_features_in"] + n_columns,
@@ -145,7 +147,7 @@ def _stratified(one: dict[str, Any], n_columns: int, models: dict[str, Any]) -> 
         "classes": one["model"]["classes"],
         "by_names": ["b"] * n_columns,
         "sees_all": False,
-        "pooled": {"ours": {"kind": "SEPClassifier", "frozen": False, **one}},
+        "default": {"ours": {"kind": "SEPClassifier", "frozen": False, **one}},
         "models": models,
     }
 

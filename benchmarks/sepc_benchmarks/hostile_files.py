@@ -23,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 
 import sepc
 import sepc.errors
-from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Costs, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError, LeftOutWarning
 from sepc.io.container import decode
 from sepc.lifecycle import Monitor, ReviewQueue, repair
@@ -114,7 +114,7 @@ def targets() -> dict[str, Target]:
     plain, counts = SEPClassifier().fit(X, y), SEPClassifier(trust="counts")
     costs = Costs([[0.0, 5.0], [3.0, 0.0]], review=1.0)
     trusted = TrustedClassifier(counts, cv=2).fit(X, y)
-    stratified = StratifiedClassifier(counts, by=[0], min_rows=30).fit(np.column_stack([np.arange(150) % 3, X]), y)
+    stratified = RoutedClassifier(counts, by=[0], min_rows=30).fit(np.column_stack([np.arange(150) % 3, X]), y)
     in_strata = np.column_stack([np.arange(N_ROWS) % 4, rows[:, :2]])
     repaired = repair(plain, many, np.where(many[:, 0] > 0.0, 1 - truth, truth))
     return {
@@ -130,8 +130,8 @@ def targets() -> dict[str, Target]:
             SelectiveClassifier(FrozenEstimator(trusted), costs).fit(many, truth), rows[:, :2]
         ),
         "TrustedClassifier": of_model(trusted, rows[:, :2]),
-        "StratifiedClassifier": of_model(stratified, in_strata),
-        "RepairedClassifier": of_model(repaired, rows[:, :2]),
+        "RoutedClassifier, groups": of_model(stratified, in_strata),
+        "RoutedClassifier, regions": of_model(repaired, rows[:, :2]),
         "Monitor": of_monitor(plain, many, truth),
         "ReviewQueue": of_queue(plain, many, truth),
     }

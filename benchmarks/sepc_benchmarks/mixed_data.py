@@ -1,4 +1,4 @@
-"""All of Adult, numbers and categories: `SEPClassifier` and `StratifiedClassifier` compared with HGB.
+"""All of Adult, numbers and categories: `SEPClassifier` and `RoutedClassifier` compared with HGB.
 
 All 30,162 rows, four fifths of them for training. No model is tuned. A row is accepted with a trust of at least 0.95;
 for HGB, which takes categories as they are, trust is the largest class probability. SEP-C partitions at most 2,000 rows
@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from sepc import SEPClassifier, TrustedClassifier
 from sepc.datasets import Dataset, load
 from sepc.errors import FlatSetWarning
-from sepc.estimators.stratified import StratifiedClassifier
+from sepc.estimators.routed import RoutedClassifier
 from sepc.metrics import aurc
 from sepc_benchmarks.measure import arguments, save, show
 
@@ -39,7 +39,7 @@ def sizes(data: Dataset, small: bool) -> list[dict[str, Any]]:
     records = []
     for by in BY[:2] if small else (*BY, data.categorical):
         chosen = data.features[[*by, data.numeric.columns[0]]]
-        strata = StratifiedClassifier(DummyClassifier(), by=list(by)).fit(chosen, data.target).strata_
+        strata = RoutedClassifier(DummyClassifier(), by=list(by)).fit(chosen, data.target).strata_
         n_own = int(strata.n_rows[strata.fitted].sum())
         records.append(
             {
@@ -62,7 +62,7 @@ def learners(data: Dataset, small: bool) -> dict[str, tuple[Any, list[str]]]:
     numeric, categorical = list(data.numeric), list(data.categorical)
     found: dict[str, Any] = {"SEP-C, the six numbers alone": (one, numeric)}
     for by in FITTED_BY[:1] if small else FITTED_BY:
-        stratified = StratifiedClassifier(one, by=list(by), pooled=one)
+        stratified = RoutedClassifier(one, by=list(by), default=one)
         found[f"SEP-C, by {' and '.join(by)}"] = (stratified, [*by, *numeric])
     return found | {
         "SEP-C, the table as it is": (one, numeric + categorical),

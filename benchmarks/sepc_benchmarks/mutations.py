@@ -19,8 +19,8 @@ ODD_TEXTS = ("", "x" * 100_000, "\x1b[2J\x00\ud800\u202e")
 ODD_VALUES: tuple[Any, ...] = (None, True, False, *ODD_TEXTS, [], {}, [[]], [0] * 10_000, [{}], {"a": []})
 EXTREMES: tuple[float, ...] = (-1, 0, 1, 2, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**18, 10**400, -(10**400))
 EXTREMES += (0.5, -0.5, -0.0, 1.0, 5e-324, 1e-160, 1e160, 1e308, -1e308)
-KINDS: tuple[str, ...] = ("SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "StratifiedClassifier")
-KINDS += ("RepairedClassifier", "risk", "cost", "weights", "counts", "published", "text", "object")
+KINDS: tuple[str, ...] = ("SEPClassifier", "TrustedClassifier", "SelectiveClassifier", "RoutedClassifier")
+KINDS += ("risk", "cost", "weights", "counts", "published", "text", "object")
 KINDS += ("<i8", "<f8", "|b1", "share", "feature")
 
 

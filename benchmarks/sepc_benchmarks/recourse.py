@@ -281,7 +281,7 @@ def after_repair(case: Case, answers: list[tuple[int, pd.DataFrame]]) -> dict[st
     return {
         "set": case.name,
         "answers": len(answers),
-        "regions repaired": len(repaired.repaired_),
+        "regions repaired": len(repaired.routes_),
         "still accepted": int(((again.label == labels) & again.accepted).sum()),
         "same trust": int((again.trust == before.trust).sum()),
     }

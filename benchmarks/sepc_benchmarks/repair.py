@@ -115,11 +115,11 @@ def measured(seed: int, kind: str, n_train: int, n_fresh: int) -> dict[str, Any]
     tried = np.isin(before.region, [change.region for change in repaired.changes_])
     after = {way: made.decide(X) for way, (made, _) in ways.items()}
     wrong = {"before": before.label != y} | {way: decided.label != y for way, decided in after.items()}
-    record: dict[str, Any] = {"planted": kind, "training rows": n_train, "regions": len(repaired.repaired_)}
+    record: dict[str, Any] = {"planted": kind, "training rows": n_train, "regions": len(repaired.routes_)}
     record |= {"share of rows": float(tried.mean())}
     for name, where in (("regions", tried), ("area", inside), ("all", np.ones(len(y), dtype=bool))):
         record |= {f"{name}, {way}": share(errors[where]) for way, errors in wrong.items()}
-    untouched = {way: np.flatnonzero(~after[way].repaired) for way in ("repair", "with training rows")}
+    untouched = {way: np.flatnonzero(~after[way].is_repaired) for way in ("repair", "with training rows")}
     record["changed elsewhere"] = sum(n_changed(before[rows], after[way][rows]) for way, rows in untouched.items())
     return record | {f"seconds of {way}": seconds for way, (_, seconds) in ways.items()}
 

@@ -144,7 +144,7 @@ BUILDERS: dict[str, Callable[[], tuple[Any, pd.DataFrame]]] = {
     "wdbc-published": _published,
     "promise": lambda: _around(sepc.SelectiveClassifier, max_risk=0.1),
     "promise-by-home": lambda: _around(sepc.SelectiveClassifier, max_risk=0.3, by=["home"]),
-    "strata": lambda: _around(sepc.StratifiedClassifier, by=["home"]),
+    "strata": lambda: _around(sepc.RoutedClassifier, by=["home"]),
     "repaired": _repaired,
 }
 NAMES = tuple(BUILDERS)

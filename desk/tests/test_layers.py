@@ -21,8 +21,7 @@ DOCUMENTED = (
     sepc.SEPClassifier,
     sepc.TrustedClassifier,
     sepc.SelectiveClassifier,
-    sepc.StratifiedClassifier,
-    sepc.RepairedClassifier,
+    sepc.RoutedClassifier,
     ReviewQueue,
 )
 OF_SQLALCHEMY = {"in_", "is_"}

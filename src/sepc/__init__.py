@@ -7,11 +7,10 @@ if TYPE_CHECKING:
     from sepc.decisions.decisions import Decision, Decisions
     from sepc.decisions.kinds import Cause
     from sepc.estimators.base import decide
-    from sepc.estimators.repaired import RepairedClassifier
+    from sepc.estimators.routed import RoutedClassifier
     from sepc.estimators.selective.costs import Costs
     from sepc.estimators.selective.estimator import SelectiveClassifier
     from sepc.estimators.sep.estimator import SEPClassifier
-    from sepc.estimators.stratified import StratifiedClassifier
     from sepc.estimators.trusted import TrustedClassifier
     from sepc.kernels.enclose import enclose
     from sepc.landscape.landscape import Landscape
@@ -34,11 +33,10 @@ _HOME = {
     "Landscape": "sepc.landscape.landscape",
     "Recourse": "sepc.recourses.recourse",
     "RecourseTable": "sepc.recourses.many_rows",
-    "RepairedClassifier": "sepc.estimators.repaired",
     "Report": "sepc.reporting.report",
+    "RoutedClassifier": "sepc.estimators.routed",
     "SEPClassifier": "sepc.estimators.sep.estimator",
     "SelectiveClassifier": "sepc.estimators.selective.estimator",
-    "StratifiedClassifier": "sepc.estimators.stratified",
     "TrustedClassifier": "sepc.estimators.trusted",
     "compare": "sepc.lifecycle.compare",
     "decide": "sepc.estimators.base",
@@ -60,11 +58,10 @@ __all__ = [
     "Landscape",
     "Recourse",
     "RecourseTable",
-    "RepairedClassifier",
     "Report",
+    "RoutedClassifier",
     "SEPClassifier",
     "SelectiveClassifier",
-    "StratifiedClassifier",
     "TrustedClassifier",
     "compare",
     "decide",

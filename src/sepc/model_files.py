@@ -9,16 +9,14 @@ from typing import Any, Protocol, cast
 from sklearn.frozen import FrozenEstimator
 
 from sepc.errors import FormatError
-from sepc.estimators import repaired as repaired_state
-from sepc.estimators import stratified as stratified_state
+from sepc.estimators import routed as routed_state
 from sepc.estimators import trusted as trusted_state
 from sepc.estimators.fitted_record import as_fitted
-from sepc.estimators.repaired import RepairedClassifier
+from sepc.estimators.routed import RoutedClassifier
 from sepc.estimators.selective import state as selective_state
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.stratified import StratifiedClassifier
 from sepc.estimators.trusted import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
 from sepc.io.atomic_files import write_whole
@@ -49,8 +47,7 @@ STATES: dict[type, State] = {
     SEPClassifier: cast(State, sep_state),
     TrustedClassifier: cast(State, trusted_state),
     SelectiveClassifier: cast(State, selective_state),
-    StratifiedClassifier: cast(State, stratified_state),
-    RepairedClassifier: cast(State, repaired_state),
+    RoutedClassifier: cast(State, routed_state),
 }
 BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 

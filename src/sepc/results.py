@@ -2,13 +2,12 @@
 
 from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter
-from sepc.estimators.repaired import Change, RepairedDecision, RepairedDecisions
+from sepc.estimators.routes import Change, RoutedDecisions, Strata
 from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.groups import Certificates, GroupComparison
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane, Regions
-from sepc.estimators.strata import Strata, StratifiedDecision, StratifiedDecisions
 from sepc.estimators.trusted_decisions import TrustedDecisions, TrustModel
 from sepc.io.history import ModelHistory
 from sepc.io.inspection import Inspection
@@ -44,17 +43,14 @@ __all__ = [
     "Proofs",
     "Provenance",
     "Regions",
-    "RepairedDecision",
-    "RepairedDecisions",
     "ReportFigures",
+    "RoutedDecisions",
     "Rule",
     "SEPDecision",
     "SEPDecisions",
     "SEPModel",
     "SelectiveDecisions",
     "Strata",
-    "StratifiedDecision",
-    "StratifiedDecisions",
     "Suspects",
     "Term",
     "Terms",

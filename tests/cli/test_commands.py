@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import sepc.sql
-from sepc import Landscape, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier, load, save
+from sepc import Landscape, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier, load, save
 
 pd, pa = package_or_skip("pandas"), package_or_skip("pyarrow")
 
@@ -29,7 +29,7 @@ KINDS = ["sep", "counts", "whole", "truth", "selective", "trusted", "strata", "s
 def models(wdbc):
     X, y = wdbc[FEATURES][::2], wdbc["target"][::2].to_numpy()
     warded, labels = wdbc[[*FEATURES, "ward"]], wdbc["target"].to_numpy()
-    one, strata = SEPClassifier().fit(X, y), StratifiedClassifier(SEPClassifier(), by=["ward"]).fit(warded, labels)
+    one, strata = SEPClassifier().fit(X, y), RoutedClassifier(SEPClassifier(), by=["ward"]).fit(warded, labels)
     return {
         "sep": one,
         "counts": SEPClassifier(trust="counts").fit(X, y),
@@ -160,7 +160,7 @@ FITS: dict[str, Any] = {
     "plain": ([], SEPClassifier),
     "promise": (["--max-risk", "0.1", "--confidence", "0.9"], SelectiveClassifier),
     "groups": (["--max-risk", "0.2", "--promise-by", "ward"], SelectiveClassifier),
-    "strata": (["--by", "ward"], StratifiedClassifier),
+    "strata": (["--by", "ward"], RoutedClassifier),
     "options": (
         ["--n-impure", "0.05", "--trust", "counts", "--min-trust", "0.8", "--fit-rows", "300"],
         SEPClassifier,

@@ -145,7 +145,7 @@ MODELS = {
     "sep in a pipeline": (make_pipeline(StandardScaler(), SMALL), fit),
     "scaler": (make_pipeline(StandardScaler(), LogisticRegression()), lambda model: model[0].fit(100.0 * X)),
     "trusted": (sepc.TrustedClassifier(FrozenEstimator(LogisticRegression().fit(X, Y)), partition=SMALL), fit_frozen),
-    "stratified": (sepc.StratifiedClassifier(LogisticRegression(), by=[]), fit),
+    "stratified": (sepc.RoutedClassifier(LogisticRegression(), by=[]), fit),
     "linear": (LogisticRegression(), fit),
     "coefficients": (LogisticRegression(), lambda model: model.coef_.__imul__(-1.0)),
     "partial fit": (SGDClassifier(loss="log_loss", random_state=0), fit_a_little),

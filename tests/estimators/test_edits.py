@@ -333,16 +333,16 @@ def test_edits_hold_in_repaired_regions_too_before_and_after_a_repair(edits_firs
     edits, model = (Edit.drop_feature("age"), Edit.drop_ellipsoid(0)), of_table()
     model = model.edited(*edits, **SIGNED) if edits_first else model
     repaired = repair(model, X, np.where(wrong, "well", y), **options)
-    assert repaired.repaired_
+    assert repaired.routes_
     edited = repaired if edits_first else repaired.edited(*edits, **SIGNED)
     decided, again = edited.decide(X), edited.decide(X.assign(age=np.nan))
-    assert decided.repaired.any()
+    assert decided.is_repaired.any()
     np.testing.assert_array_equal(decided.trust, again.trust)
     if edits_first:
         assert repaired.edits_ == model.edits_
     else:
         assert to_bytes(from_bytes(to_bytes(edited)).without_edits()) == to_bytes(repaired)
-        assert {model.edits_ for model in edited.repaired_.values()} == {edited.edits_[:1]}
+        assert {model.edits_ for model in edited.routes_.values()} == {edited.edits_[:1]}
 
 
 def test_monitors_and_queues_of_the_model_before_are_refused(tmp_path):

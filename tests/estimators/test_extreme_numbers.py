@@ -12,10 +12,9 @@ from sklearn.datasets import load_breast_cancer
 from sepc import (
     Cause,
     Landscape,
-    RepairedClassifier,
+    RoutedClassifier,
     SelectiveClassifier,
     SEPClassifier,
-    StratifiedClassifier,
     TrustedClassifier,
 )
 from sepc.errors import FlatSetWarning
@@ -26,8 +25,8 @@ MODELS: dict[str, Any] = {
     "counts": SEPClassifier(trust="counts"),
     "trusted": TrustedClassifier(SEPClassifier(trust="counts"), cv=2),
     "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
-    "stratified": StratifiedClassifier(SEPClassifier(), by=[]),
-    "repaired": RepairedClassifier(SEPClassifier()),
+    "stratified": RoutedClassifier(SEPClassifier(), by=[]),
+    "repaired": RoutedClassifier(SEPClassifier()),
 }
 MIXED = np.array([1e300, 1e-300, 1e300, 1e-300])
 

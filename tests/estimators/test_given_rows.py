@@ -20,7 +20,7 @@ from zoo import fitted_once
 
 import sepc
 import sepc.errors
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 
 dd, pa = package_or_skip("dask.dataframe"), package_or_skip("pyarrow")
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
@@ -62,8 +62,8 @@ MODELS = {
     "trusted around another": TrustedClassifier(ENCODED, partition=PARTITION, cv=2),
     "selective": SelectiveClassifier(PARTITION, 0.2, random_state=0),
     "selective by group": SelectiveClassifier(PARTITION, 0.3, by="ward", random_state=0),
-    "stratified": StratifiedClassifier(PARTITION, by=["ward"], min_rows=50),
-    "repaired": RepairedClassifier(PARTITION),
+    "stratified": RoutedClassifier(PARTITION, by=["ward"], min_rows=50),
+    "repaired": RoutedClassifier(PARTITION),
     "search": GridSearchCV(PARTITION, {"min_trust": [0.9]}, cv=2),
     "pipeline": ENCODED,
 }
@@ -155,7 +155,7 @@ def test_what_one_row_may_hold():
     in_order = pa.table({name: NEW[name].to_numpy() for name in READ})
     np.testing.assert_array_equal(model.predict(in_order), model.predict(NEW))
     cells = TABLE[["ward", "age", "glucose"]].to_numpy(dtype=object)
-    by_position = StratifiedClassifier(PARTITION, by=[0], min_rows=50).fit(cells[:300], OUTCOME[:300])
+    by_position = RoutedClassifier(PARTITION, by=[0], min_rows=50).fit(cells[:300], OUTCOME[:300])
     one = dict(zip(("x0", "x1", "x2"), cells[300], strict=True))
     same(by_position.decide(one), by_position.decide(cells[300:301]))
 
@@ -282,7 +282,7 @@ def test_what_one_model_reads_is_needed_though_another_left_it_out():
     with pytest.raises(ValueError, match="'country'"):
         model.decide(NEW.drop(columns="country"))
     rows = TABLE.assign(age=TABLE["age"].where(TABLE["ward"] == "north", 50.0))
-    model = StratifiedClassifier(PARTITION, by=["ward"], min_rows=50).fit(rows[:300], OUTCOME[:300])
+    model = RoutedClassifier(PARTITION, by=["ward"], min_rows=50).fit(rows[:300], OUTCOME[:300])
     with pytest.raises(ValueError, match="'age'"):
         model.decide(rows[300:].drop(columns="age"))
 

@@ -70,7 +70,7 @@ def test_digests_of_gaps_of_wrappers_and_of_what_is_no_number():
     strata = np.column_stack([X, np.arange(len(X)) % 2])
     for wrapper in (
         sepc.TrustedClassifier(LogisticRegression(max_iter=1000), cv=2),
-        sepc.StratifiedClassifier(sepc.SEPClassifier(), by=[4]),
+        sepc.RoutedClassifier(sepc.SEPClassifier(), by=[4]),
     ):
         assert wrapper.fit(strata, Y).provenance_.rows == rows_digest(wrapper, strata, Y)
     constant = DummyClassifier().fit(np.array([["x"], ["y"], ["z"]], dtype=object), [0, 1, 0])
@@ -114,7 +114,7 @@ def test_a_repair_names_its_rows_and_the_model_that_was_repaired():
     assert repaired.provenance_.parent == model_digest(iris())
     again = repair(repaired, X[ODD], Y[ODD], regions=[1], confidence=0.0)
     assert again.provenance_.parent == model_digest(repaired) != model_digest(iris())
-    assert sepc.RepairedClassifier(iris()).fit(X[::2], Y[::2]).provenance_ == iris().provenance_
+    assert sepc.RoutedClassifier(iris()).fit(X[::2], Y[::2]).provenance_ == iris().provenance_
 
 
 def test_a_source_folder_on_the_path_has_no_version_and_works(tmp_path):
@@ -204,6 +204,6 @@ def test_wrappers_keep_no_digest_either():
     inner = sepc.SEPClassifier(keep_rows=False)
     rows = np.column_stack([ROWS, np.arange(len(ROWS)) % 2])
     selective = sepc.SelectiveClassifier(inner, max_risk=0.3, random_state=0).fit(ROWS, LABELS)
-    stratified = sepc.StratifiedClassifier(inner, by=[3]).fit(rows, LABELS)
+    stratified = sepc.RoutedClassifier(inner, by=[3]).fit(rows, LABELS)
     assert (selective.provenance_.rows, selective.provenance_.n_rows) == ("", 120)
     assert (stratified.provenance_.rows, stratified.provenance_.n_rows) == ("", 240)

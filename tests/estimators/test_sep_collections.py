@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from zoo import fitted_once
 
-from sepc import SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SEPClassifier, TrustedClassifier
 
 dask = package_or_skip("dask")
 da = package_or_skip("dask.array")
@@ -249,7 +249,7 @@ def test_folds_and_strata_are_spread_over_the_cluster(kind, client, strata):
     if kind == "folds":
         X, model = X.iloc[:, :3], TrustedClassifier(SEPClassifier(), cv=4)
     else:
-        model = StratifiedClassifier(SEPClassifier(), by=["group"], min_class_rows=2)
+        model = RoutedClassifier(SEPClassifier(), by=["group"], min_class_rows=2)
     here = clone(model).fit(X, y)
     with get_task_stream(client) as done, joblib.parallel_config(backend="dask"):
         there = clone(model).set_params(n_jobs=-1).fit(X, y)

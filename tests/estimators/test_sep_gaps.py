@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sepc import Cause, RepairedClassifier, SEPClassifier
+from sepc import Cause, RoutedClassifier, SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 
@@ -319,7 +319,7 @@ def test_a_repaired_region_knows_of_empty_categories(decisive):
     region = int(classifier.decide(gaps).region[0])
     labels = classifier.predict(table)
     own = SEPClassifier().fit_like(classifier, classifier.decide(table).given_rows, labels)
-    repaired = RepairedClassifier.of(classifier, {region: own}, ())
-    inner = repaired.decide(gaps).parts.inner[region]
+    repaired = RoutedClassifier.of(classifier, {region: own}, ())
+    inner = repaired.decide(gaps).parts[region]
     assert inner.empty.all()
     assert not inner[0].is_certain

@@ -414,7 +414,7 @@ def test_other_models_and_wrappers_have_reasons_and_keep_within_the_length(kind)
     wrappers: dict[str, Any] = {
         "trusted": TrustedClassifier(LogisticRegression()),
         "selective": SelectiveClassifier(SEPClassifier(), max_risk=0.1),
-        "stratified": sepc.StratifiedClassifier(SEPClassifier(), by=["job"]),
+        "stratified": sepc.RoutedClassifier(SEPClassifier(), by=["job"]),
     }
     model = wrappers.get(kind) or SEPClassifier(trust=kind)
     decisions = model.fit(X, y).decide(X_new)

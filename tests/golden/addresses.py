@@ -5,6 +5,9 @@ from typing import Any
 
 ADDRESSES = ("sepc", "sepc.lifecycle", "sepc.metrics", "sepc.lifecycle.sites", "sepc.sites")
 
+# What a public name was called in an earlier commit.
+FORMER = {"RoutedClassifier": "StratifiedClassifier"}
+
 
 def public(name: str) -> Any:
     """The public object of this name."""
@@ -13,4 +16,6 @@ def public(name: str) -> Any:
             return getattr(import_module(address), name)
         except (ModuleNotFoundError, AttributeError):
             continue
+    if name in FORMER:
+        return public(FORMER[name])
     raise AttributeError(name)

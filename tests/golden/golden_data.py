@@ -9,11 +9,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from addresses import public
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier, datasets
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier, datasets
 from sepc.lifecycle import repair
 
 Split = tuple[Any, Any, Any, Any]
@@ -127,7 +128,7 @@ def trusted() -> Any:
 def stratified() -> Any:
     X, y, _, _ = loans()
     X = X[["months_employed", "housing", "amount"]]
-    return StratifiedClassifier(SEPClassifier(), by=["housing"], min_rows=60).fit(X, y)
+    return public("RoutedClassifier")(SEPClassifier(), by=["housing"], min_rows=60).fit(X, y)
 
 
 @made_once

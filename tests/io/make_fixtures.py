@@ -49,7 +49,7 @@ def models():
         ),
         "target": (sepc.SelectiveClassifier(classifier(), max_risk=0.4, **own).fit(X, y, X_target=X[:80] + 0.01), X),
         "stratified": (
-            sepc.StratifiedClassifier(classifier(), by=[0], min_rows=30).fit(np.column_stack([y > 2, X]), y),
+            sepc.RoutedClassifier(classifier(), by=[0], min_rows=30).fit(np.column_stack([y > 2, X]), y),
             np.column_stack([y > 2, X]),
         ),
         "repaired": (repair(classifier().fit(X, y), X + 0.001, 1 - y, confidence=0.0), X),

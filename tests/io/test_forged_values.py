@@ -10,7 +10,7 @@ from sklearn.datasets import make_moons
 from zoo import fitted_once
 
 import sepc
-from sepc import Costs, RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Costs, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError
 from sepc.io.codec import labels_to_node
 from sepc.io.container import decode, encode
@@ -37,8 +37,8 @@ def fitted(kind):
         "groups": lambda: SelectiveClassifier(base, 0.3, by="side", random_state=0).fit(X, Y, groups=SIDE),
         "shift": lambda: SelectiveClassifier(base, 0.4, random_state=0).fit(X, Y, X_target=X),
         "trusted": lambda: TrustedClassifier(base, cv=2).fit(X, Y),
-        "strata": lambda: StratifiedClassifier(base, by=[0], min_rows=20).fit(strata, Y),
-        "repaired": lambda: RepairedClassifier.of(SEPClassifier().fit(X, Y), {0: SEPClassifier().fit(X, Y)}, ()),
+        "strata": lambda: RoutedClassifier(base, by=[0], min_rows=20).fit(strata, Y),
+        "repaired": lambda: RoutedClassifier.of(SEPClassifier().fit(X, Y), {0: SEPClassifier().fit(X, Y)}, ()),
     }[kind]()
 
 

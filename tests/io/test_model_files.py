@@ -20,7 +20,7 @@ from zoo import fitted_once
 
 import sepc
 import sepc.errors
-from sepc import Costs, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Costs, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
 from sepc.model_files import from_bytes, to_bytes
 
@@ -82,7 +82,7 @@ MODELS = {
         TEXT,
     ),
     "promise on trust": (SelectiveClassifier(TrustedClassifier(SEPClassifier(), cv=2), 0.3, **OURS), X, Y),
-    "strata": (StratifiedClassifier(SEPClassifier(), by=[0], min_rows=50), STRATA, TEXT),
+    "strata": (RoutedClassifier(SEPClassifier(), by=[0], min_rows=50), STRATA, TEXT),
 }
 
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_saved_is_refused_in_plain_words(tmp_path):
         sepc.save(make_pipeline(StandardScaler(), SEPClassifier()).fit(X, Y), tmp_path / "model.sepc")
     with pytest.raises(ValueError, match="not fitted"):
         sepc.save(SEPClassifier(), tmp_path / "model.sepc")
-    strata = StratifiedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(STRATA, Y)
+    strata = RoutedClassifier(LogisticRegression(), by=[0], min_rows=50).fit(STRATA, Y)
     with pytest.raises(TypeError, match="LogisticRegression"):
         sepc.save(strata, tmp_path / "model.sepc")
     dated = SEPClassifier().fit(X, Y)

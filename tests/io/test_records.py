@@ -11,7 +11,7 @@ import pytest
 from mixed_tables import patients
 from sklearn.datasets import load_iris, make_moons
 
-from sepc import Costs, Edit, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier, model_files
+from sepc import Costs, Edit, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier, model_files
 from sepc.errors import FormatError
 from sepc.io import codec as records
 from sepc.io.codec import Reader, Writer, record_from, record_to_node
@@ -58,7 +58,7 @@ def models():
     side = np.where(np.arange(200) % 3, "left", "right")
     yield SelectiveClassifier(base, 0.3, by="side", random_state=0).fit(X, Y, groups=side)
     yield TrustedClassifier(base, cv=2).fit(X, Y)
-    yield StratifiedClassifier(base, by=[0], min_rows=20).fit(np.column_stack([Y > 0, X]), Y)
+    yield RoutedClassifier(base, by=[0], min_rows=20).fit(np.column_stack([Y > 0, X]), Y)
     yield repair(SEPClassifier().fit(X, Y), X + 0.001, 1 - Y, confidence=0.0)
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import Cause, RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import Cause, RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, Purpose, ReviewQueue, repair
@@ -28,8 +28,8 @@ MODELS: dict[str, Any] = {
     "trusted": TrustedClassifier(LogisticRegression(), cv=2),
     "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
     "selective around trusted": SelectiveClassifier(TrustedClassifier(LogisticRegression(), cv=2), 0.1, random_state=0),
-    "repaired": RepairedClassifier(SEPClassifier()),
-    "repaired trusted": RepairedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
+    "repaired": RoutedClassifier(SEPClassifier()),
+    "repaired trusted": RoutedClassifier(TrustedClassifier(LogisticRegression(), cv=2)),
 }
 AROUND = ["alone", "frozen", "pipeline", "search", "selective around a pipeline"]
 
@@ -130,7 +130,7 @@ def test_tables_with_categories_and_gaps_are_watched():
 def test_models_without_regions_have_reviews_and_no_monitor():
     X, y = rows(600, 0)
     table = X.assign(group=np.arange(len(X)) % 2)
-    model = StratifiedClassifier(SEPClassifier(), by=["group"], min_rows=100).fit(table, y)
+    model = RoutedClassifier(SEPClassifier(), by=["group"], min_rows=100).fit(table, y)
     queue = ReviewQueue(model, budget=10, random_state=0)
     assert queue.choose(table).regions is None
     assert ReviewQueue.from_bytes(queue.to_bytes(), model).reviews_[1].regions is None

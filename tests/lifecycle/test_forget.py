@@ -32,7 +32,7 @@ def selective(**more):
     [
         (sepc.SEPClassifier(), X),
         (sepc.SEPClassifier(keep_rows=False, trust="counts"), X),
-        (sepc.StratifiedClassifier(sepc.SEPClassifier(trust="counts"), by=[4]), STRATA),
+        (sepc.RoutedClassifier(sepc.SEPClassifier(trust="counts"), by=[4]), STRATA),
         (sepc.TrustedClassifier(RandomForestClassifier(5, random_state=0), cv=2), X),
     ],
     ids=["partition", "without rows", "strata", "trust"],

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
@@ -63,18 +63,18 @@ def test_decisions_are_whole(repaired, fresh):
     np.testing.assert_allclose(decided.probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(decided.label, repaired.classes_[decided.probabilities.argmax(axis=1)])
     np.testing.assert_array_equal(decided.accepted, decided.trust >= 0.95)
-    one = decided[int(np.flatnonzero(decided.repaired)[0])]
-    other = decided[int(np.flatnonzero(~decided.repaired)[0])]
+    one = decided[int(np.flatnonzero(decided.is_repaired)[0])]
+    other = decided[int(np.flatnonzero(~decided.is_repaired)[0])]
     assert one.why().startswith("By the repaired model")
     assert one.inner.trust == one.trust
-    assert other.why() == repaired.estimator_.decide(X)[int(np.flatnonzero(~decided.repaired)[0])].why()
+    assert other.why() == repaired.default_.decide(X)[int(np.flatnonzero(~decided.is_repaired)[0])].why()
     package_or_skip("pandas")
-    assert decided[:50].to_frame()["repaired"].tolist() == decided.repaired[:50].tolist()
+    assert decided[:50].to_frame()["route"].tolist() == decided.route[:50].tolist()
 
 
 def test_changes_say_what_was_done(classifier, repaired):
     kept = [change for change in repaired.changes_ if change.kept]
-    assert {change.region for change in kept} == set(repaired.repaired_)
+    assert {change.region for change in kept} == set(repaired.routes_)
     assert all(change.n_made > 0 for change in kept)
     before, after = sum(change.errors_before for change in kept), sum(change.errors_after for change in kept)
     assert after < before
@@ -167,12 +167,12 @@ def test_a_model_that_is_no_better_is_not_kept(classifier):
     X, y = two_sides(600, 4)
     regions = np.bincount(classifier.apply(X)[classifier.apply(X) >= 0]).argsort()[-2:]
     left = repair(classifier, X, y, regions=regions, cv=2)
-    assert left.repaired_ == {}
+    assert left.routes_ == {}
     assert left.summary().startswith("0 of 2 regions repaired")
     assert "left as it was" in left.summary()
     noise = np.random.default_rng(0).permutation(y)
     every = repair(classifier, X, noise, regions=regions, confidence=0.0, cv=2)
-    assert set(every.repaired_) == set(regions)
+    assert set(every.routes_) == set(regions)
 
 
 @pytest.mark.slow
@@ -209,14 +209,14 @@ def test_a_repaired_model_is_audited_and_repaired_again(repaired, fresh):
     y = np.where(np.abs(X[:, :2] + 0.5).max(axis=1) < 0.25, "right", y)
     found = audit(repaired, X[:3000], y[:3000])
     again = repair(repaired, X[:3000], y[:3000], audit=found)
-    assert set(again.repaired_) > set(repaired.repaired_)
+    assert set(again.routes_) > set(repaired.routes_)
     assert again.score(X[3000:], y[3000:]) > repaired.score(X[3000:], y[3000:])
 
 
 def test_fit_is_a_full_refit(repaired):
     X, y = two_sides(500, 6)
     anew = clone(repaired).fit(X, y)
-    assert anew.repaired_ == {}
+    assert anew.routes_ == {}
     np.testing.assert_array_equal(anew.predict(X), SEPClassifier().fit(X, y).predict(X))
 
 
@@ -229,8 +229,8 @@ def test_names_of_features_and_number_labels():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     repaired = repair(classifier, frame, y == "left")
     decided = repaired.decide(frame)
-    assert repaired.repaired_
-    whys = [one.why() for one in decided[decided.repaired][:50]]
+    assert repaired.routes_
+    whys = [one.why() for one in decided[decided.is_repaired][:50]]
     assert any(f"{name} 0." in why for why in whys for name in "abc")
     assert not any("x0" in why for why in whys)
     again = from_bytes(to_bytes(repaired))
@@ -239,7 +239,7 @@ def test_names_of_features_and_number_labels():
 
 
 @pytest.mark.slow_cases("*check_classifiers_train*", "*check_fit_idempotent")
-@parametrize_with_checks([RepairedClassifier(SEPClassifier())])
+@parametrize_with_checks([RoutedClassifier(SEPClassifier())])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -247,7 +247,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_dask_collections_are_decided_block_by_block(repaired, fresh):
     blocks = package_or_skip("dask.array").from_array(fresh[0][:900], chunks=(400, 1))
     decided = repaired.decide(fresh[0][:900])
-    assert repaired.decide(blocks).compute()["repaired"].tolist() == decided.repaired.tolist()
+    assert repaired.decide(blocks).compute()["route"].tolist() == decided.route.tolist()
     np.testing.assert_array_equal(repaired.predict(blocks).compute(), decided.label)
     np.testing.assert_array_equal(repaired.predict_proba(blocks).compute(), decided.probabilities)
     for use in (lambda: repair(repaired, blocks, fresh[1][:900]), lambda: Monitor(repaired, blocks)):
@@ -273,7 +273,7 @@ def test_refusals(classifier):
         with pytest.raises(TypeError, match="LogisticRegression has none"):
             repair(model.fit(X, y), X, y)
     with pytest.raises(TypeError, match="TrustedClassifier"):
-        RepairedClassifier(LogisticRegression()).fit(X, y)
+        RoutedClassifier(LogisticRegression()).fit(X, y)
     few = repair(classifier, X[:12], y[:12], regions=classifier.apply(X[:1]))
     assert "too few rows" in few.summary()
 
@@ -281,9 +281,9 @@ def test_refusals(classifier):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("regions", lambda a: a - a - 2),
-        ("regions", lambda a: a + 10**6),
-        ("regions", lambda a: a[::-1].copy() if len(a) > 1 else a - 10**6),
+        ("routes", lambda a: a - a - 2),
+        ("routes", lambda a: a + 10**6),
+        ("routes", lambda a: a[::-1].copy() if len(a) > 1 else a - 10**6),
         ("asked", lambda a: a + 1),
         ("models/0/model/centers", lambda a: a[:, :1].copy()),
     ],

@@ -14,7 +14,7 @@ from weekly import weekly
 from zoo import fitted_once
 
 import sepc
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
 from sepc.lifecycle import Monitor, audit, repair
@@ -40,8 +40,8 @@ MODELS = {
     "search over a pipeline": GridSearchCV(
         make_pipeline(StandardScaler(), SEPClassifier()), {"sepclassifier__min_trust": [0.9]}, cv=2
     ),
-    "repaired": RepairedClassifier(SEPClassifier()),
-    "repaired trusted": RepairedClassifier(TrustedClassifier(TREE, cv=2)),
+    "repaired": RoutedClassifier(SEPClassifier()),
+    "repaired trusted": RoutedClassifier(TrustedClassifier(TREE, cv=2)),
 }
 # One for each way in which a model stands in another; the others are for the slow tests.
 QUICK = {
@@ -82,7 +82,7 @@ def classifier_in(model):
 def test_repaired_regions_are_better_and_nothing_else_changes(name):
     X, y = sides(3000, 2, changed=True)
     before, after = sepc.decide(fitted(name), X), sepc.decide(repaired(name), X)
-    own = after.repaired
+    own = after.is_repaired
     assert 0.0 < own.mean() < 0.7
     assert (after.label != y)[own].mean() < 0.6 * (before.label != y)[own].mean()
     for column in ("label", "trust", "probabilities", "region"):
@@ -98,21 +98,21 @@ def test_repaired_regions_are_better_and_nothing_else_changes(name):
 def test_what_stands_around_stays_and_an_old_promise_does_not(name):
     model, result = fitted(name), repaired(name)
     own = classifier_in(result)
-    assert isinstance(own, RepairedClassifier)
+    assert isinstance(own, RoutedClassifier)
     decisions = sepc.decide(result, sides(2000, 3)[0])
-    np.testing.assert_array_equal(decisions.accepted, decisions.trust >= own.estimator_.min_trust)
+    np.testing.assert_array_equal(decisions.accepted, decisions.trust >= own.default_.min_trust)
     assert own.lost_promise_ is ("no longer holds" in own.summary()) is (name in PROMISED)
     assert not hasattr(own, "promise_")
     again = classifier_in(repair(result, *sides(300, 5, changed=True), cv=2))
     assert again.lost_promise_ is (name in PROMISED)
     if name not in IN_PIPELINES:
-        assert isinstance(result, RepairedClassifier)
+        assert isinstance(result, RoutedClassifier)
         return
     around = getattr(model, "estimator_", getattr(model, "best_estimator_", model))
     assert type(result) is Pipeline
     assert joblib.hash(result[0]) == joblib.hash(around[0])  # not the same object, if another process made one of them
     assert [step for step, _ in result.steps] == [step for step, _ in around.steps]
-    assert classifier_in(clone(result).fit(*sides(300, 4))).repaired_ == {}
+    assert classifier_in(clone(result).fit(*sides(300, 4))).routes_ == {}
 
 
 def test_a_new_promise_is_made_around_the_repaired_model():
@@ -156,9 +156,9 @@ def test_old_rows_of_a_pipeline_are_given_as_they_are():
 def test_a_file_keeps_everything(name):
     X = sides(1000, 9)[0]
     data = to_bytes(repaired(name))
-    trusted = {"estimator": repaired(name).estimator_.estimator_} if "trusted" in name else {}
+    trusted = {"estimator": repaired(name).default_.estimator_} if "trusted" in name else {}
     again = from_bytes(data, **trusted)
-    columns = ["label", "trust", "cause", "probabilities", "region", "repaired"]
+    columns = ["label", "trust", "cause", "probabilities", "region", "route"]
     for column in columns + ["rule", "counts"] * ("trusted" in name):
         np.testing.assert_array_equal(
             getattr(again.decide(X), column), getattr(repaired(name).decide(X), column), column
@@ -173,13 +173,13 @@ def test_a_file_keeps_everything(name):
 def test_a_trust_layer_is_stored_watched_and_explained():
     data, base = to_bytes(repaired("trusted")), fitted("trusted").estimator_
     arrays, content = decode(data)
-    forged = dict(arrays) | {"model/regions": arrays["model/regions"] + 10**6}
+    forged = dict(arrays) | {"model/routes": arrays["model/routes"] + 10**6}
     with pytest.raises(FormatError):
         from_bytes(encode(forged, content), estimator=base)
     watching = Monitor(repaired("trusted"), *sides(2000, 10, changed=True))
     X, y = sides(2000, 11)
     assert any(alarm.kind == "error" for alarm in watching.update(X, np.where(y == "left", "right", "left")))
     decisions = repaired("trusted").decide(X)
-    one, other = (int(np.flatnonzero(decisions.repaired == own)[0]) for own in (True, False))
+    one, other = (int(np.flatnonzero(decisions.is_repaired == own)[0]) for own in (True, False))
     assert decisions.why(one).startswith("By the repaired model: ")
     assert decisions.why(other) == fitted("trusted").decide(X).why(other)

@@ -58,10 +58,10 @@ def test_errors_of_a_monotone_model_are_found():
 
 
 def test_models_of_repaired_regions_have_the_same_constraints():
-    assert repaired().repaired_
+    assert repaired().routes_
     X, y = applicants(3000, 8, changed=True)
     assert (repaired().predict(X) == y).mean() > (fitted().predict(X) == y).mean() + 0.02
-    for model in repaired().repaired_.values():
+    for model in repaired().routes_.values():
         assert [proof.holds for proof in model.proofs()] == [True, True]
 
 
@@ -70,9 +70,9 @@ def test_repaired_models_keep_directions_of_complete_rows(feature):
     X, _ = applicants(3000, 9)
     more = X.assign(**{feature: X[feature] + np.random.default_rng(1).exponential(size=len(X))})
     lower, higher = repaired().decide(X), repaired().decide(more)
-    assert 0.05 < lower.repaired.mean() < 0.95
-    np.testing.assert_array_equal(lower.repaired, higher.repaired)
+    assert 0.05 < lower.is_repaired.mean() < 0.95
+    np.testing.assert_array_equal(lower.is_repaired, higher.is_repaired)
     gain = (higher.probabilities - lower.probabilities)[:, 1] * (1 if DIRECTIONS[feature] == "up" else -1)
-    for own in (lower.repaired, ~lower.repaired):
+    for own in (lower.is_repaired, ~lower.is_repaired):
         assert gain[own].max() > 0.05
         assert gain[own].min() >= -1e-12

@@ -68,8 +68,8 @@ MODELS = {
     "trusted boosting": sepc.TrustedClassifier(
         make_pipeline(Codes(), HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5)), cv=2
     ),
-    "stratified": sepc.StratifiedClassifier(sepc.SEPClassifier(), by=[0], min_rows=30),
-    "repaired": sepc.RepairedClassifier(sepc.SEPClassifier()),
+    "stratified": sepc.RoutedClassifier(sepc.SEPClassifier(), by=[0], min_rows=30),
+    "repaired": sepc.RoutedClassifier(sepc.SEPClassifier()),
     "pipeline": make_pipeline(sepc.SEPClassifier()),
     "boosting": make_pipeline(Codes(), HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5)),
 }
@@ -132,7 +132,7 @@ class Cell:
     @cached_property
     def fitted(self) -> Any:
         model = clone(MODELS[self.model])
-        if isinstance(model, sepc.StratifiedClassifier):
+        if isinstance(model, sepc.RoutedClassifier) and model.by is not None:
             model.set_params(by=[name_of_column(*self.columns[0])])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

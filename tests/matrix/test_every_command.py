@@ -36,10 +36,10 @@ CELLS = [
 REFUSED = """
 explain: Missing values: .* Recourse needs a complete row
 explain: Recourse searches the ellipsoids of one partition
-(monitor|repair): .* a? ?StratifiedClassifier has none
+(monitor|repair): .* a? ?RoutedClassifier has none
 monitor: watch.sepc does not exist yet
 export: SEPClassifier with trust='(counts|published)' cannot be exported
-export: StratifiedClassifier cannot be exported
+export: RoutedClassifier cannot be exported
 forget: These are not the rows that the model was fitted to
 verify-receipt: receipt.json does not exist
 """

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.decisions.kinds import Cause
 
 mlflow, pd = package_or_skip("mlflow"), package_or_skip("pandas")
@@ -81,7 +81,7 @@ def test_tables_are_served_with_their_own_columns(kind, tmp_path):
     model = {
         "classifier": lambda: SEPClassifier(categorical_features=["stage"]).fit(table, y),
         "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.1, random_state=0).fit(table, y),
-        "stratified": lambda: StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50).fit(table, y),
+        "stratified": lambda: RoutedClassifier(SEPClassifier(), by=["ward"], min_rows=50).fit(table, y),
     }[kind]()
     door.save_model(model, tmp_path / "model", X=table)
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))

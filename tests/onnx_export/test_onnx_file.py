@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.onnx import export
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, PerfectHash
 
@@ -66,16 +66,15 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
 @pytest.mark.slow
 def test_models_that_are_not_ours_are_refused(tmp_path):
     X, y = make_moons(300, noise=0.2, random_state=0)
-    pipeline, repaired = make_pipeline(StandardScaler(), SEPClassifier()), RepairedClassifier(SEPClassifier())
+    pipeline, repaired = make_pipeline(StandardScaler(), SEPClassifier()), RoutedClassifier(SEPClassifier())
     refused = {
         "TrustedClassifier": TrustedClassifier(LogisticRegression()),
-        "StratifiedClassifier": StratifiedClassifier(LogisticRegression(), by=[0]),
+        "RoutedClassifier": RoutedClassifier(LogisticRegression(), by=[0]),
         "SelectiveClassifier around LogisticRegression": SelectiveClassifier(LogisticRegression()),
         "Pipeline": pipeline,
         "SelectiveClassifier around Pipeline": SelectiveClassifier(pipeline),
         "LogisticRegression": LogisticRegression(),
-        "RepairedClassifier": repaired,
-        "SelectiveClassifier around RepairedClassifier": SelectiveClassifier(repaired),
+        "SelectiveClassifier around RoutedClassifier": SelectiveClassifier(repaired),
     }
     for told, model in refused.items():
         with pytest.raises(TypeError, match=f"^{told} cannot be exported"):

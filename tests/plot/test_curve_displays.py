@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import sepc
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.metrics import aurc, risk_coverage_curve
 from sepc.plot import ReliabilityDisplay, RiskCoverageDisplay, TrustDisplay
 
@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, Any] = {
     "SEPClassifier": SEPClassifier(),
     "SelectiveClassifier": SelectiveClassifier(SEPClassifier(), max_risk=0.2, random_state=0),
     "TrustedClassifier": TrustedClassifier(LogisticRegression(), cv=3),
-    "StratifiedClassifier": StratifiedClassifier(SEPClassifier(), by=[2]),
+    "RoutedClassifier": RoutedClassifier(SEPClassifier(), by=[2]),
 }
 
 
@@ -36,10 +36,10 @@ def labels_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-@pytest.mark.quick_cases("SEPClassifier", "StratifiedClassifier")
+@pytest.mark.quick_cases("SEPClassifier", "RoutedClassifier")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_that_decides_has_curves(name):
-    rows = with_strata if name == "StratifiedClassifier" else X
+    rows = with_strata if name == "RoutedClassifier" else X
     estimator = ESTIMATORS[name].fit(rows[train], y[train])
     decisions = estimator.decide(rows[test])
     right = decisions.label == y[test]

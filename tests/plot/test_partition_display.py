@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.documents import drawing
 from sepc.plot import PartitionDisplay, TrustDisplay, WeightsDisplay
 
@@ -107,7 +107,7 @@ def test_estimators_without_one_partition_are_refused(display):
         (trusted, "another model"),
         (pipeline, "last step"),
         (LogisticRegression(max_iter=1_000).fit(X, y), "none"),
-        (RepairedClassifier(SEPClassifier()).fit(X, y), "estimator_"),
+        (RoutedClassifier(SEPClassifier()).fit(X, y), "default_"),
     ]:
         with pytest.raises(TypeError, match=told):
             display.from_estimator(estimator, X, y)

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sepc
-from sepc import RepairedClassifier, SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.wording import deviations
 
 pd = package_or_skip("pandas")
@@ -62,7 +62,7 @@ def model_of(name):
         if name == "sep":
             return model_of_loans()
         if name == "repaired":
-            return RepairedClassifier(model_of_loans()).fit(*loans(300, seed=1))
+            return RoutedClassifier(model_of_loans()).fit(*loans(300, seed=1))
         table, y = loans()
         by_home = {"max_risk": 0.15, "by": "home", "random_state": 0}
         models: dict[str, Any] = {
@@ -251,7 +251,7 @@ def test_models_without_a_partition_of_the_columns_are_refused():
         (pipeline, "steps before SEPClassifier"),
         (LogisticRegression(), "TrustedClassifier"),
         (SelectiveClassifier(LogisticRegression(), 0.5, random_state=0), "TrustedClassifier"),
-        (StratifiedClassifier(SEPClassifier(), by=[2], min_rows=50), "single stratum"),
+        (RoutedClassifier(SEPClassifier(), by=[2], min_rows=50), "single stratum"),
     ):
         with pytest.raises(TypeError, match=message):
             sepc.recourse(model.fit(X.round(), y), X[0].round(), to=7)

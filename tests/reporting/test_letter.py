@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from zoo import fitted_once
 
 import sepc
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.datasets import load
 from sepc.datasets import names as available
 from sepc.lifecycle import repair
@@ -174,7 +174,7 @@ def test_letters_of_every_estimator(table, model, kind):
     numbers = rows[["age", "chol"]]
     other = {
         "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.3, random_state=0).fit(numbers, y),
-        "stratified": lambda: StratifiedClassifier(SEPClassifier(), by="sex", min_rows=50).fit(rows, y),
+        "stratified": lambda: RoutedClassifier(SEPClassifier(), by="sex", min_rows=50).fit(rows, y),
         "trusted": lambda: TrustedClassifier(LogisticRegression(), cv=2).fit(numbers, y),
         "counts": lambda: SEPClassifier(trust="counts").fit(numbers, y),
         "repaired": lambda: repair(model, rows.assign(age=rows["age"] + 0.001), y),

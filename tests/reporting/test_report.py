@@ -14,9 +14,9 @@ from sklearn.svm import LinearSVC
 
 from sepc import (
     Landscape,
+    RoutedClassifier,
     SelectiveClassifier,
     SEPClassifier,
-    StratifiedClassifier,
     TrustedClassifier,
     decide,
     report,
@@ -90,7 +90,7 @@ def test_other_estimators_have_a_report(moons, kind):
 def test_strata(moons):
     X, y = moons[:2]
     table = pd.DataFrame({"sex": np.where(np.arange(300) % 3, "f", "m"), "a": X[:, 0], "b": X[:, 1]})
-    stratified = StratifiedClassifier(SEPClassifier(), by="sex", min_rows=50).fit(table, y)
+    stratified = RoutedClassifier(SEPClassifier(), by="sex", min_rows=50).fit(table, y)
     made = report(stratified, table[:50], y[:50])
     assert "among sex = " in made.figures.review[0].why
 

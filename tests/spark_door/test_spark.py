@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.frozen import FrozenEstimator
 
 import sepc.spark
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 
 pd = package_or_skip("pandas")
 
@@ -137,12 +137,12 @@ def test_tables_of_all_types_with_gaps(kind, mixed):
     models: dict[str, Any] = {
         "classifier": SEPClassifier(categorical_features=["stage"]),
         "selective": SelectiveClassifier(SEPClassifier(), 0.1, random_state=0),
-        "stratified": StratifiedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
+        "stratified": RoutedClassifier(SEPClassifier(), by=["ward"], min_rows=50),
     }
     model = models[kind].fit(X, y)
     found, expected = decided(model, table), model.decide(fresh)
     assert fresh.isna().any(axis=1).sum() > 10
-    columns = [name for name in ("label", "cause", "stratum") if name in expected.to_frame()]
+    columns = [name for name in ("label", "cause", "route") if name in expected.to_frame()]
     for name in columns:
         assert found[name].tolist() == expected.to_frame()[name].tolist()
     np.testing.assert_allclose(found["trust"], expected.trust, rtol=0, atol=1e-12)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from test_sql_parity import ask, assert_same
 
 import sepc.sql
-from sepc import SelectiveClassifier, SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 
 pd = package_or_skip("pandas")
 
@@ -171,13 +171,13 @@ def test_days_as_text_count_to_the_microsecond_and_odd_ones_are_gaps(sqlite):
     np.testing.assert_allclose(said["sepc_trust"][5:].astype(float), decided.trust, atol=1e-9)
 
 
-@pytest.mark.slow_cases("Trusted*", "Stratified*", "Selective*")
+@pytest.mark.slow_cases("Trusted*", "Routed*", "Selective*")
 @pytest.mark.parametrize(
     ("told", "model"),
     [
         ("SEPClassifier with trust='counts'", SEPClassifier(trust="counts")),
         ("SEPClassifier with trust='published'", SEPClassifier(trust="published")),
-        ("StratifiedClassifier", StratifiedClassifier(SEPClassifier(), by=[0], min_rows=20)),
+        ("RoutedClassifier", RoutedClassifier(SEPClassifier(), by=[0], min_rows=20)),
         ("TrustedClassifier", TrustedClassifier(LogisticRegression(max_iter=500), cv=2)),
         ("Pipeline", make_pipeline(StandardScaler(), SEPClassifier())),
         ("SelectiveClassifier around LogisticRegression", SelectiveClassifier(LogisticRegression(max_iter=500), 0.2)),

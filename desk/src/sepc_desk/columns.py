@@ -56,8 +56,8 @@ def columns_of(node: Node) -> tuple[Column, ...]:
 
 def _kinds(node: Node) -> Iterator[tuple[str, Kind | None]]:
     """Names and kinds of columns that are not plain numbers; None for those that training left out."""
-    if node["kind"] == "StratifiedClassifier":
-        yield from _kinds(node["pooled"]["ours"])
+    if "by_names" in node:
+        yield from _kinds(node["default"]["ours"])
         yield from ((name, Kind.CATEGORY) for name in node["by_names"])
     elif node["kind"] == "SEPClassifier":
         for column in (node["preparation"] or {}).get("columns", ()):

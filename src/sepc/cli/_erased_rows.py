@@ -64,6 +64,8 @@ def _read(options: argparse.Namespace, model: Any) -> tuple[Any, Any, Any]:
     """Features, labels and row numbers of a table, with the columns of a model."""
     import numpy as np
 
+    from sepc.estimators.unwrapping import is_partition
+
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise InputError("The model has no feature names; use sepc.lifecycle.forget in Python.")
@@ -80,16 +82,10 @@ def _read(options: argparse.Namespace, model: Any) -> tuple[Any, Any, Any]:
     chosen = argparse.Namespace(**given)
     with open_table(source_from(chosen)) as table:
         reader = found_rows(table, chosen, by)
-        if _is_partition(model) and plan_of(reader, chosen).in_blocks:
+        if is_partition(model) and plan_of(reader, chosen).in_blocks:
             return chosen.data, chosen.target, np.arange(1, (table.n_rows or 0) + 1)
         sample = read_sample(reader, chosen, ALL_ROWS)
     return sample.rows.X, sample.rows.y, sample.numbers
-
-
-def _is_partition(model: Any) -> bool:
-    from sepc.estimators.sep.estimator import SEPClassifier
-
-    return isinstance(model, SEPClassifier)
 
 
 def _rows_to_erase(options: argparse.Namespace, source: Source) -> set[int]:

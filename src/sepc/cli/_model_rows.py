@@ -78,25 +78,17 @@ def taken_as(model: Any, names: Sequence[str]) -> Preparation:
 
 def main_classifier(model: Any) -> Any:
     """The `SEPClassifier` inside a model that `sepc fit` made."""
-    from sepc.estimators.unwrapping import unwrap
+    from sepc.estimators.unwrapping import layers
 
-    classifier = unwrap(model).classifier
-    for name in ("estimator_", "pooled_"):
-        if hasattr(classifier, name):
-            return main_classifier(getattr(classifier, name))
-    return classifier
+    *_, last = layers(model)
+    return last.classifier
 
 
 def preparations_in(model: Any) -> Iterator[Any]:
     """The `Preparation` of each classifier inside a model; classifiers that take plain numbers have none."""
-    from sepc.estimators.unwrapping import unwrap
+    from sepc.estimators.unwrapping import is_partition, models_in
 
-    classifier = unwrap(model).classifier
-    if getattr(classifier, "encoding_", None) is not None:
-        yield classifier.encoding_
-    inner = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
-    for part in [*inner, *getattr(classifier, "estimators_", {}).values()]:
-        yield from preparations_in(part)
+    return (one.encoding_ for one in models_in(model) if is_partition(one) and one.encoding_ is not None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,6 +93,7 @@ def _facts_of(
     estimator: Any, names: Sequence[str], n_rows: Mapping[Any, int], n_dropped: int, held_out: LabelledRows | None
 ) -> dict[str, Any]:
     """Facts about a fit, ready for JSON; `n_rows` has the training rows of each label."""
+    from sepc.estimators.unwrapping import makes_promise
     from sepc.reporting.facts import importances_of
 
     columns = taken_as(estimator, names)
@@ -105,10 +106,10 @@ def _facts_of(
         "columns": [{"name": own.name, "kind": own.kind.value, "why": own.why} for own in columns.columns],
         "classes": [{"label": plain(label), "rows": int(n)} for label, n in n_rows.items()],
     }
-    facts |= _size(getattr(estimator, "estimator_", estimator))
+    facts |= _size(estimator.inner if makes_promise(estimator) else estimator)
     if sizes := importances_of(estimator):
         facts["importances"] = dict(sizes)
-    if hasattr(estimator, "promise_"):
+    if makes_promise(estimator):
         facts["promise"] = estimator.summary().splitlines()
     if held_out is not None:
         facts["held_out"] = _held_out_figures(estimator, held_out)
@@ -125,9 +126,8 @@ def _rows_of_labels(y: Any) -> dict[Any, int]:
 
 def _size(estimator: Any) -> dict[str, Any]:
     """How many ellipsoids and regions, or strata, the model has."""
-    if hasattr(estimator, "strata_"):
-        fitted = int(estimator.strata_.fitted.sum())
-        return {"strata": len(estimator.strata_), "strata_with_a_model": fitted}
+    if estimator.is_routed:
+        return {"strata": len(estimator.strata_), "strata_with_a_model": len(estimator.routes_)}
     return {
         "ellipsoids": len(estimator.ellipsoids_),
         "regions": estimator.model_.table.n_regions,

@@ -98,13 +98,13 @@ def add_held_out_arguments(parser: argparse.ArgumentParser, by_default: float) -
 
 def estimator_of(options: argparse.Namespace) -> Any:
     """The unfitted estimator that the options describe."""
+    from sepc.estimators.routed import RoutedClassifier
     from sepc.estimators.selective.estimator import SelectiveClassifier
-    from sepc.estimators.stratified import StratifiedClassifier
 
     check_fit_options(options)
     estimator: Any = _partition(options)
     if options.by:
-        estimator = StratifiedClassifier(estimator, by=options.by)
+        estimator = RoutedClassifier(estimator, by=options.by)
     if options.max_risk is not None:
         confidence = 0.95 if options.confidence is None else options.confidence
         by = options.promise_by or None

@@ -104,8 +104,8 @@ def _ignored(table: Table, used: Collection[str]) -> list[str]:
 
 def _remarks(estimator: Any) -> list[str]:
     """What is to be said of an edited model; nothing for others."""
-    from sepc.estimators.editable import edits_in
     from sepc.estimators.selective.estimator import has_lost_promise
+    from sepc.estimators.unwrapping import edits_in
     from sepc.model.edits import count_of_edits
     from sepc.reporting.facts import promise_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,10 +25,6 @@ Rows = TypeVar("Rows", bound="RowWise[Any]")
 
 # Metadata of a field that all rows share.
 SHARED = {"shared": True}
-
-# Cached for each dataclass, since looking through its fields takes longer than taking a row.
-_FIELD_NAMES: dict[type[Any], tuple[str, ...]] = {}
-_SHARED_FIELDS: dict[type[Any], frozenset[str]] = {}
 
 
 class RowWise(Generic[One]):
@@ -62,35 +58,29 @@ class RowWise(Generic[One]):
         rows = chosen if isinstance(chosen, slice) else np.asarray(chosen)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = rows.astype(np.int64)
-        shared = shared_fields(type(self))
+        shared = _shared_fields(type(self))
         by_row = {name: values for name, values in given_fields(self).items() if name not in shared}
         return replace_columns(self, **{name: values[rows] for name, values in by_row.items() if values is not None})
 
 
 def given_fields(rows: Any) -> dict[str, Any]:
-    """The fields as they were given: deferred columns are not computed."""
+    """The fields as they were given; None for one that is not yet found."""
     given = vars(rows)
     return {name: given[name] for name in _field_names(type(rows))}
 
 
 def replace_columns(rows: Rows, /, **changes: Any) -> Rows:
-    """The same rows with some fields replaced, like `dataclasses.replace`, without computing deferred columns."""
+    """The same rows with some fields replaced, like `dataclasses.replace`; what is not yet found stays so."""
     replaced = object.__new__(type(rows))
     vars(replaced).update(given_fields(rows) | changes)
     return replaced
 
 
-def _field_names(kind: type[Any]) -> tuple[str, ...]:
-    if kind not in _FIELD_NAMES:
-        _FIELD_NAMES[kind] = tuple(f.name for f in fields(kind))
-    return _FIELD_NAMES[kind]
-
-
-def shared_fields(kind: type[Any]) -> frozenset[str]:
-    """Names of the fields that all rows share."""
-    if kind not in _SHARED_FIELDS:
-        _SHARED_FIELDS[kind] = frozenset(f.name for f in fields(kind) if "shared" in f.metadata)
-    return _SHARED_FIELDS[kind]
+# Names of all fields of a class, and of those that all rows share. Looking through them takes longer than taking a row.
+_field_names: Callable[[Any], tuple[str, ...]] = cache(lambda kind: tuple(f.name for f in fields(kind)))
+_shared_fields: Callable[[Any], frozenset[str]] = cache(
+    lambda kind: frozenset(f.name for f in fields(kind) if "shared" in f.metadata)
+)
 
 
 class RowView:
@@ -103,7 +93,7 @@ class RowView:
         if name.startswith("__") or name == "_only":
             raise AttributeError(name)
         value = getattr(self._only, name)
-        if value is None or name in shared_fields(type(self._only)):
+        if value is None or name in _shared_fields(type(self._only)):
             return value
         if callable(value):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -113,59 +103,26 @@ class RowView:
         return single.item() if isinstance(single, np.generic) else single
 
 
-class Deferred:
-    """A column with one entry per row that is computed once, on first access."""
-
-    def __init__(self, compute: Callable[..., NDArray[Any]], *by_row: Any) -> None:
-        self._compute, self._by_row = compute, by_row
-        self._values: NDArray[Any] | None = None
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """The column."""
-        if self._values is None:
-            self._values = self._compute(*map(values_of, self._by_row))
-        return self._values
-
-    def __getitem__(self, rows: Any) -> Deferred | NDArray[Any]:
-        if self._values is not None:
-            return np.asarray(self._values[rows])
-        return Deferred(self._compute, *(column[rows] for column in self._by_row))
-
-    def __reduce__(self) -> Any:
-        # A pickle holds the computed values, and can be read without this class.
-        return np.asarray, (self.values,)
+# For a field that is found on first access.
+LATER: Any = None
 
 
-class DeferrableColumn:
-    """A dataclass field that may be given as `Deferred`, and is read as an array."""
+class FoundOnAccess:
+    """A field that may be given as `LATER`, and is then found on first access by the method `_find_` and its name."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, rows: Any, owner: type | None = None) -> Any:
         if rows is None:
-            # This way dataclasses see a field without a default.
-            raise AttributeError(self._name)
-        return values_of(vars(rows)[self._name])
+            raise AttributeError(self._name)  # This way dataclasses see a field without a default.
+        values = vars(rows)
+        if values[self._name] is None:
+            values[self._name] = getattr(rows, f"_find_{self._name}")()
+        return values[self._name]
 
     def __set__(self, rows: Any, column: Any) -> None:
         vars(rows)[self._name] = column
-
-
-def deferrable_column() -> Any:
-    """Declare a field that may be given as `Deferred`; annotate it with the type it is read as."""
-    return DeferrableColumn()
-
-
-def defer(compute: Callable[..., NDArray[Any]], *by_row: Any) -> Any:
-    """A `Deferred` column, for a field declared with `deferrable_column`."""
-    return Deferred(compute, *by_row)
-
-
-def values_of(column: Any) -> Any:
-    """A column itself or, if it is deferred, its values."""
-    return column.values if isinstance(column, Deferred) else column
 
 
 # Types of cells that are numbers or missing, and the largest whole number up to which doubles are exact.
@@ -269,7 +226,7 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
     label: NDArray[Any]
     trust: FloatArray
     accepted: BoolArray
-    cause: IntArray = deferrable_column()
+    cause: IntArray = cast(Any, FoundOnAccess())
     probabilities: FloatArray
     region: IntArray
     index: Any = None
@@ -311,6 +268,18 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
         common = ("label", "trust", "accepted", "cause", "region")
         columns: dict[str, Any] = {name: getattr(self, name) for name in common} | self._extra_columns()
         return columns | {f"p_{label}": self.probabilities[:, i] for i, label in enumerate(self.classes)}
+
+    @property
+    def _partition_behind(self) -> Any:
+        return None
+
+    @property
+    def _weighed_behind(self) -> Any:
+        return None
+
+    @property
+    def _routed_behind(self) -> Any:
+        return None
 
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
         """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
@@ -356,17 +325,30 @@ class Decisions(ShownAsCard, RowWise["Decision"]):
 
 def refuse(decisions: D, rows: BoolArray, cause: Cause) -> D:
     """The same decisions, with these rows rejected for this cause."""
-    refusing = defer(partial(_refused_for, cause), rows, given_fields(decisions)["cause"])
+    if not rows.any():
+        return decisions
+    refusing = np.where(rows, int(cause), decisions.cause)
     return replace_columns(decisions, accepted=decisions.accepted & ~rows, cause=refusing)
+
+
+def partition_behind(decisions: Decisions) -> Any:
+    """The decisions of the one partition that defines the regions; None if there is none, or several."""
+    return decisions._partition_behind
+
+
+def weighed_behind(decisions: Decisions) -> Any:
+    """The decisions of the partition that the labels themselves come from; None if they come from elsewhere."""
+    return decisions._weighed_behind
+
+
+def routed_behind(decisions: Decisions) -> Any:
+    """The decisions with models of their own for some rows; None if there are none."""
+    return decisions._routed_behind
 
 
 def rename_features(decisions: D, features: Sequence[str], restore: Any = None) -> D:
     """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
     return decisions._with_feature_names(features, restore)
-
-
-def _refused_for(cause: Cause, refused: BoolArray, otherwise: IntArray) -> IntArray:
-    return np.where(refused, int(cause), otherwise)
 
 
 def _share(n: int, n_all: int) -> str:

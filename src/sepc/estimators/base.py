@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,8 @@ from sepc.decisions.kinds import Cause
 from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
 from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
 from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
-from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
+from sepc.estimators.unwrapping import classifier_name, edits_in, unwrap, warn_if_broken
+from sepc.model.edits import Edit
 from sepc.points.inputs import refuse_missing_labels
 from sepc.wording import MOST_NAMES, check_number, counted, listed, shown
 
@@ -44,6 +45,18 @@ class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D
     """Base class: `predict` and `predict_proba` are parts of what `decide` returns."""
 
     classes_: NDArray[Any]
+    # Whether it is a partition with regions, makes a promise, or has models of its own for some rows.
+    is_partition = makes_promise = is_routed = False
+
+    @property
+    def inner(self) -> Any:
+        """The fitted classifier inside, of whatever library; None if there is none."""
+        return None
+
+    @property
+    def located_by(self) -> Any:
+        """The fitted classifier inside whose regions decisions name; None if there is none, or several."""
+        return self.inner
 
     @overload
     def decide(self, X: LazyTable) -> dd.DataFrame: ...
@@ -90,6 +103,52 @@ class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D
         fitted = as_fitted(self)
         given = X if is_lazy(X) else given_features(fitted, X, warns=True)
         return float(super(DecidingClassifier, fitted).score(given, y, sample_weight))
+
+    @property
+    def edits_(self) -> tuple[Edit, ...]:
+        """The edits of the model, in the order in which they were made; empty for most models."""
+        return edits_in(as_fitted(self))
+
+    def edited(self, *edits: Edit, author: str, reason: str, date: Any) -> Self:
+        """A copy of the model with more edits; the model itself stays as it is.
+
+        A promise made before does not hold for the copy: see `SelectiveClassifier.lost_promise_`.
+
+        Parameters
+        ----------
+        *edits : Edit
+            Applied in this order, after those that the model has already.
+        author, reason : str
+            Who edits the model, and why; kept in the model and its file.
+        date : datetime.date or str
+            The day of the edit, such as "2026-05-04".
+
+        Returns
+        -------
+        model
+            `edits_` lists its edits, and `without_edits` takes them off.
+        """
+        fitted = as_fitted(self)
+        if not edits:
+            raise ValueError("There is nothing to edit; give at least one Edit, such as Edit.flatten('age', 80).")
+        return fitted.with_edits((*fitted.edits_, *(edit.signed(author, reason, date) for edit in edits)))
+
+    def without_edits(self, *numbers: int) -> Self:
+        """A copy of the model without some edits, given by their positions in `edits_`; by default without any.
+
+        The others are applied again, in order. Without any, the model is the one that `fit` made, bit for bit.
+        """
+        fitted = as_fitted(self)
+        edits = fitted.edits_
+        for number in numbers:
+            if not -len(edits) <= number < len(edits):
+                raise ValueError(f"There is no edit {number}; the model has {len(edits)}, numbered from 0.")
+        gone = {number % len(edits) for number in numbers}
+        return fitted.with_edits([edit for i, edit in enumerate(edits) if numbers and i not in gone])
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, which are signed."""
+        raise NotImplementedError
 
     def _decide(self, X: Any) -> D:
         """Decide on rows in memory."""
@@ -357,6 +416,11 @@ class LabelPreservingWrapper(Wrapper[D]):
     """A wrapper whose labels and probabilities are those of `estimator_`, the fitted classifier inside."""
 
     estimator_: Any
+
+    @property
+    def inner(self) -> Any:
+        """The fitted classifier whose labels these are."""
+        return self.estimator_
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc.columns.preparation import feature_displays
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, partition_behind
 from sepc.estimators.base import check_labels, decide
-from sepc.estimators.partition_behind import partition_behind
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import keeps_hashes
 from sepc.model.training_summary import FeatureDisplay, given_columns

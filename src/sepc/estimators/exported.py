@@ -16,13 +16,11 @@ from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import LARGEST_EXACT
-from sepc.estimators.editable import edits_in
-from sepc.estimators.repaired import RepairedClassifier
+from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.stratified import StratifiedClassifier
-from sepc.estimators.trusted import TrustedClassifier
+from sepc.estimators.unwrapping import edits_in, is_partition
 from sepc.model.proofs import proofs_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.weights import Weights
@@ -56,7 +54,7 @@ class Exported:
             inner = model.estimator_
         while isinstance(inner, FrozenEstimator):
             inner = inner.estimator
-        if not isinstance(inner, SEPClassifier):
+        if not is_partition(inner):
             raise TypeError(_refusal(model, inner, target))
         check_is_fitted(inner)
         if inner.model_.weights is None:
@@ -122,13 +120,10 @@ def _refusal(model: Any, inner: Any, target: str) -> str:
     if isinstance(inner, Pipeline):
         steps = "its first steps are not sepc's: export the last step, and give it rows transformed by the others"
         return f"{about}Pipeline cannot be exported to {target}, since {steps}."
-    if isinstance(inner, StratifiedClassifier):
-        strata = "its strata are categories, not numbers: export the models in estimators_ one by one"
-        return f"{about}StratifiedClassifier cannot be exported to {target}, since {strata}."
-    if isinstance(inner, RepairedClassifier):
-        several = "its repaired regions have models of their own: export estimator_ and those in repaired_ one by one"
-        return f"{about}RepairedClassifier cannot be exported to {target}, since {several}."
-    if model is inner and not isinstance(inner, TrustedClassifier):
+    if getattr(inner, "is_routed", False):
+        several = "it has several models: export default_ and those in routes_ one by one"
+        return f"{about}RoutedClassifier cannot be exported to {target}, since {several}."
+    if model is inner and not isinstance(inner, DecidingClassifier):
         known = "SEPClassifier or SelectiveClassifier"
         return f"{type(inner).__name__} cannot be exported to {target}; give a fitted {known}."
     other = "the model that gives the labels is not sepc's"

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import LabelPreservingWrapper, check_given, check_labels, decide_rows, empty_decisions
-from sepc.estimators.editable import Editable
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep import state as sep_state
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -35,7 +34,7 @@ from sepc.statistics.rates import stratified_folds
 from sepc.wording import check_number
 
 
-class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
+class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
     """Keep the labels of any classifier, and say how far to trust each one and why.
 
     An `SEPClassifier`, the partition, is fitted alongside the classifier on the same rows. By cross-fitting, a logistic
@@ -162,6 +161,11 @@ class TrustedClassifier(Editable, LabelPreservingWrapper[TrustedDecisions]):
         fitted = as_fitted(self)
         partition = fitted.partition_.with_edits(edits)
         return fitted.with_fitted(partition_=partition, model_=replace(fitted.model_, partition=partition.model_))
+
+    @property
+    def located_by(self) -> SEPClassifier:
+        """The partition."""
+        return self.partition_
 
     def _decide(self, X: Any) -> TrustedDecisions:
         partition = _TransformedPartition(self.partition_, getattr(self, "transformer_", None)).decide(X)

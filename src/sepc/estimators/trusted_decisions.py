@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.decisions.decisions import SHARED, Decisions, defer, positions_of, probability_of, replace_columns
+from sepc.decisions.decisions import LATER, SHARED, Decisions, positions_of, probability_of, replace_columns
 from sepc.decisions.kinds import Cause, Reason, Rule, Sentence
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.reasons import SEPReasons, about_edits, edited_mark
@@ -170,6 +170,7 @@ class TrustedDecisions(Decisions):
     """
 
     model: TrustModel = field(metadata=SHARED)
+    min_trust: float = field(metadata=SHARED)
     base_trust: FloatArray
     partition: SEPDecisions
 
@@ -177,20 +178,27 @@ class TrustedDecisions(Decisions):
     def of(cls, model: TrustModel, base: Decisions, partition: SEPDecisions, min_trust: float) -> Self:
         """Combine the base model's decisions with those of the partition."""
         trust = model.trust(base, partition)
-        accepted = trust >= min_trust
         return cls(
             classes=base.classes,
             label=base.label,
             trust=trust,
-            accepted=accepted,
-            cause=defer(partial(model.causes, min_trust), partition, accepted),
+            accepted=trust >= min_trust,
+            cause=LATER,
             probabilities=base.probabilities,
             region=partition.region,
             by="TrustedClassifier",
             model=model,
+            min_trust=min_trust,
             base_trust=base.trust,
             partition=partition,
         )
+
+    @property
+    def _partition_behind(self) -> SEPDecisions:
+        return self.partition
+
+    def _find_cause(self) -> IntArray:
+        return self.model.causes(self.min_trust, self.partition, self.accepted)
 
     @property
     def rows(self) -> FloatArray:
@@ -213,15 +221,12 @@ class TrustedDecisions(Decisions):
         return np.asarray(self.partition.label == self.label)
 
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         return replace_columns(self, partition=self.partition._with_feature_names(features, restore))
 
     def _extra_columns(self) -> dict[str, Any]:
-        """Columns that are specific to this class of decisions."""
         return {name: getattr(self, name) for name in ("base_trust", "support", "agreement", "gauge")}
 
     def _reasons(self) -> list[Reason]:
-        """The reasons for every decision, without the verdicts."""
         # The partition describes the row with this cause, although its own may be different.
         partition = SEPReasons(replace_columns(self.partition, cause=np.asarray(self.cause)))
         return [self._reason(i, partition) for i in range(len(self))]

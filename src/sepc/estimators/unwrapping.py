@@ -1,4 +1,4 @@
-"""Find the classifier inside pipelines, searches and frozen estimators."""
+"""What is inside a model: pipelines, searches, frozen estimators, and our own estimators around others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import column_names
 from sepc.errors import BrokenPromiseWarning
+from sepc.model.edits import Edit
 
 # Steps that impute missing values and leave all others unchanged.
 AS_THEY_ARE = (SimpleImputer, KNNImputer)
@@ -78,7 +79,7 @@ def classifier_name(model: Any) -> str:
 def why_broken(model: Any) -> str:
     """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none."""
     search = _search_around(model)
-    if search is None or not hasattr(unwrap(model).classifier, "promise_"):
+    if search is None or not makes_promise(model):
         return ""
     kind, tried = type(search).__name__, len(search.cv_results_["params"])
     if tried < 2:
@@ -106,28 +107,88 @@ def _search_around(model: Any) -> Any:
     return model if hasattr(model, "best_estimator_") and hasattr(model, "cv_results_") else None
 
 
+def makes_promise(model: Any) -> bool:
+    """Whether the classifier inside a model is a `SelectiveClassifier`."""
+    return bool(getattr(unwrap(model).classifier, "makes_promise", False))
+
+
+def is_partition(classifier: Any) -> bool:
+    """Whether a classifier is an `SEPClassifier`."""
+    return bool(getattr(classifier, "is_partition", False))
+
+
+def is_repaired(classifier: Any) -> bool:
+    """Whether a classifier has models of its own for regions, not for groups of rows."""
+    return getattr(classifier, "is_routed", False) and classifier.strata_ is None
+
+
+def decider_in(model: Any) -> Any:
+    """The `SEPClassifier` whose labels and trust a model gives, from the columns themselves; None if there is none."""
+    inside = without_promise(model)
+    return inside.classifier if not inside.before and is_partition(inside.classifier) else None
+
+
+def without_promise(model: Any) -> Unwrapped:
+    """The classifier inside a model and inside its promises, up to the first steps that come before one."""
+    inside = unwrap(model)
+    while not inside.before and makes_promise(inside.classifier):
+        inside = unwrap(inside.classifier.inner)
+    return inside
+
+
+def partition_in(model: Any) -> Any:
+    """The `SEPClassifier` whose regions a model's decisions name; None if there is none, or several."""
+    *_, layer = region_layers(model)
+    return layer.classifier if is_partition(layer.classifier) else None
+
+
 def layers(model: Any) -> Iterator[Unwrapped]:
     """The classifiers inside one another, the outermost first, each with the transformers before it."""
-    layer = unwrap(model)
-    yield layer
-    if hasattr(layer.classifier, "estimator_"):
-        yield from layers(layer.classifier.estimator_)
+    return _following(model, "inner")
 
 
 def region_layers(model: Any) -> Iterator[Unwrapped]:
     """`layers` down to the partition with the regions, which a `TrustedClassifier` has beside its classifier."""
-    layer = unwrap(model)
-    yield layer
-    for holder in ("partition_", "estimator_"):
-        if hasattr(layer.classifier, holder):
-            yield from region_layers(getattr(layer.classifier, holder))
-            return
+    return _following(model, "located_by")
+
+
+def _following(model: Any, question: str) -> Iterator[Unwrapped]:
+    while model is not None:
+        layer = unwrap(model)
+        yield layer
+        model = getattr(layer.classifier, question, None)
+
+
+def models_in(model: Any) -> Iterator[Any]:
+    """The classifier of a model, and all classifiers inside it."""
+    classifier = unwrap(model).classifier
+    yield classifier
+    parts = [getattr(classifier, question, None) for question in ("inner", "located_by")]
+    if getattr(classifier, "is_routed", False):
+        parts += classifier.routes_.values()
+    for part in {id(part): part for part in parts if part is not None}.values():
+        yield from models_in(part)
 
 
 def category_positions(model: Any) -> list[int]:
-    """Positions of the columns that a `StratifiedClassifier` takes as categories, even inside a wrapper."""
-    stratified = (layer.classifier for layer in layers(model) if hasattr(layer.classifier, "strata_"))
-    return [int(position) for position in getattr(next(stratified, None), "by_", ())]
+    """Positions of the columns that a model takes as categories, because they have models of their own."""
+    routed = (layer.classifier for layer in layers(model) if strata_of(layer.classifier) is not None)
+    return [int(position) for position in getattr(next(routed, None), "by_", ())]
+
+
+def strata_of(classifier: Any) -> Any:
+    """The groups of rows that have models of their own; None for any other classifier."""
+    return classifier.strata_ if getattr(classifier, "is_routed", False) else None
+
+
+def edits_in(model: Any) -> tuple[Edit, ...]:
+    """The edits of a fitted model, or of the model inside wrappers, pipelines and searches; empty for most."""
+    classifier = unwrap(model).classifier
+    if is_partition(classifier):
+        made: tuple[Edit, ...] = () if classifier.model_.edits is None else classifier.model_.edits.made
+        return made
+    inside = (getattr(classifier, question, None) for question in ("located_by", "inner"))
+    return next((edits for part in inside if part is not None and (edits := edits_in(part))), ())
 
 
 def column_kinds(model: Any) -> Mapping[str, Kind]:
@@ -136,12 +197,12 @@ def column_kinds(model: Any) -> Mapping[str, Kind]:
     classifier = unwrapped.classifier
     if unwrapped.before:
         return {}
-    if hasattr(classifier, "strata_"):
-        return {**column_kinds(classifier.pooled_), **dict.fromkeys(classifier.strata_.by, Kind.CATEGORY)}
-    if hasattr(classifier, "encoding_"):
+    if is_partition(classifier):
         preparation = classifier.encoding_
         return {} if preparation is None else {column.name: column.kind for column in preparation.columns}
-    return column_kinds(classifier.estimator_) if hasattr(classifier, "estimator_") else {}
+    strata, inner = strata_of(classifier), getattr(classifier, "inner", None)
+    kinds = {} if inner is None else column_kinds(inner)
+    return kinds if strata is None else {**kinds, **dict.fromkeys(strata.by, Kind.CATEGORY)}
 
 
 def fitted_names(model: Any) -> list[str] | None:
@@ -153,8 +214,10 @@ def fitted_names(model: Any) -> list[str] | None:
 def group_columns(model: Any) -> tuple[Any, ...]:
     """The columns that define groups with their own promises, as names or positions; they need not be features."""
     unwrapped = unwrap(model)
-    promise = None if unwrapped.before else getattr(unwrapped.classifier, "promise_", None)
-    return () if promise is None or promise.groups is None else promise.groups.by
+    if unwrapped.before or not makes_promise(unwrapped.classifier):
+        return ()
+    groups = unwrapped.classifier.promise_.groups
+    return () if groups is None else groups.by
 
 
 def needed_columns(model: Any) -> set[str] | None:
@@ -164,17 +227,18 @@ def needed_columns(model: Any) -> set[str] | None:
     """
     unwrapped = unwrap(model)
     classifier = unwrapped.classifier
-    if unwrapped.before or not hasattr(classifier, "decide") or hasattr(classifier, "transformer_"):
+    if unwrapped.before or not hasattr(classifier, "located_by") or hasattr(classifier, "transformer_"):
         return None
-    if hasattr(classifier, "encoding_"):
-        preparation = classifier.encoding_
-        return set(fitted_names(classifier) or () if preparation is None else preparation.used_columns)
-    parts = [getattr(classifier, name) for name in ("estimator_", "partition_", "pooled_") if hasattr(classifier, name)]
     names = fitted_names(classifier) or ()
-    needed = set(classifier.strata_.by) if hasattr(classifier, "strata_") else set()
+    if classifier.is_partition:
+        preparation = classifier.encoding_
+        return set(names if preparation is None else preparation.used_columns)
+    strata = strata_of(classifier)
+    needed = set() if strata is None else set(strata.by)
     needed |= {names[j] for j in group_columns(classifier) if names and not isinstance(j, str)}
-    for part in [*parts, *getattr(classifier, "estimators_", {}).values()]:
-        read = needed_columns(part)
+    routes = classifier.routes_.values() if classifier.is_routed else ()
+    for part in (classifier.inner, classifier.located_by, *routes):
+        read = set[str]() if part is None else needed_columns(part)
         if read is None:
             return None
         needed |= read
@@ -193,4 +257,5 @@ def written_columns(model: Any) -> frozenset[str]:
 
 def preparation_of(model: Any) -> Preparation | None:
     """How the `SEPClassifier` inside a model prepares the columns of a table; None if it only takes numbers."""
-    return next((layer.classifier.encoding_ for layer in layers(model) if hasattr(layer.classifier, "encoding_")), None)
+    inside = (layer.classifier for layer in layers(model))
+    return next((one.encoding_ for one in inside if is_partition(one)), None)

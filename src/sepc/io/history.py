@@ -12,10 +12,6 @@ from sepc.io.container import Arrays, digest
 from sepc.model.edits import Edit
 from sepc.wording import counted, name_of, short, visible
 
-# What each estimator did with its rows.
-DONE = {"SelectiveClassifier": "calibrated on", "RepairedClassifier": "repaired with"}
-FITTED = "fitted to"
-
 # Nodes of a deeper file are not followed, and of many models alike, such as those of strata, the first are described.
 MOST_DEPTH = 16
 MOST_MODELS = 20
@@ -24,6 +20,7 @@ MOST_EDITS = 100
 # Characters of all parameters of a step.
 LONGEST = 2_000
 
+FITTED = "fitted to"
 NOT_RECORDED = "rows and versions not recorded: files of the first release do not say how a model was made"
 
 
@@ -113,9 +110,9 @@ def _parts_of(node: Node) -> Iterator[tuple[str, Any, str]]:
     """Models inside a wrapper other than the one it wraps: what to call each, its node, and the path of its arrays."""
     if isinstance(node.get("partition"), dict):
         yield "partition", node["partition"], "partition/"
-    pooled = _mapping(node, "pooled")
-    if "ours" in pooled:
-        yield "pooled", pooled["ours"], "pooled/ours/"
+    default = _mapping(node, "default")
+    if "ours" in default:
+        yield "default", default["ours"], "default/ours/"
     models = node.get("models")
     named = enumerate(models) if isinstance(models, list) else _mapping(node, "models").items()
     for number, (name, child) in enumerate(named):
@@ -133,7 +130,7 @@ def _step(node: Node, arrays: Arrays, part: str, inner: str) -> Step:
         kind=name_of(kind),
         part=part,
         model=_digest(node, arrays) if "kind" in node else "",
-        done=DONE.get(kind, FITTED) if isinstance(kind, str) else FITTED,
+        done="repaired with" if "changes" in node else "calibrated on" if kind == "SelectiveClassifier" else FITTED,
         rows=_text(made, "rows"),
         n_rows=n_rows if isinstance(n_rows, int) else None,
         versions=tuple(map(name_of, versions)) if isinstance(versions, list) else (),

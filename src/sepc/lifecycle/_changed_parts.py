@@ -20,10 +20,7 @@ from sepc.cards import ShownOnOneLine
 from sepc.decisions.decisions import column_of_names, frame_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import MIN_TRUST
-from sepc.estimators.repaired import RepairedClassifier
-from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import is_partition, is_repaired, makes_promise, unwrap
 from sepc.io.codec import Writer, record_to_node
 from sepc.lifecycle._paired_decisions import PairedDecisions
 from sepc.model_files import STATES, to_bytes
@@ -69,8 +66,8 @@ def changed_parts(old: Any, new: Any) -> frozenset[ModelPart]:
 def threshold_in_words(model: Any) -> str:
     """From which trust labels are accepted; for several labels or groups, the threshold of each."""
     classifier = unwrap(model).classifier
-    if isinstance(classifier, RepairedClassifier):
-        return threshold_in_words(classifier.estimator_)
+    if is_repaired(classifier):
+        return threshold_in_words(classifier.inner)
     threshold = getattr(classifier, "threshold_", getattr(classifier, "min_trust", MIN_TRUST))
     if isinstance(threshold, dict):
         several = [f"{shown(key)} {_trust_in_words(value)}" for key, value in threshold.items()]
@@ -93,18 +90,18 @@ def _thresholds_or_regions(before: Anatomy, after: Anatomy) -> list[ModelPart]:
 def _anatomy(model: Any) -> Anatomy:
     inside = unwrap(model)
     classifier, before = inside.classifier, tuple(_hash(steps) for steps in inside.before)
-    if isinstance(classifier, SelectiveClassifier):
+    if makes_promise(classifier):
         known, shift = classifier.promise_.groups, classifier.promise_.shift
         groups = None if known is None else (known.by, dict(known.parents))
         covered = None if shift is None else shift.regions.tolist()
         own = repr((classifier.threshold_, groups, covered, np.asarray(classifier.classes_).tolist()))
         inner = _anatomy(classifier.estimator_)
         return replace(inner, thresholds=(own, *inner.thresholds), rest=before + inner.rest)
-    if isinstance(classifier, RepairedClassifier):
-        inner = _anatomy(classifier.estimator_)
-        regions = {region: _record_digest(each.model_) for region, each in classifier.repaired_.items()}
+    if is_repaired(classifier):
+        inner = _anatomy(classifier.inner)
+        regions = {region: _record_digest(each.model_) for region, each in classifier.routes_.items()}
         return replace(inner, regions=regions, rest=before + inner.rest)
-    if isinstance(classifier, SEPClassifier):
+    if is_partition(classifier):
         model_, preparation = classifier.model_, classifier.encoding_
         prepared = "" if preparation is None else _record_digest(preparation)
         weights = "" if model_.weights is None else _record_digest(model_.weights)

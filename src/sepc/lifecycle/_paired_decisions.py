@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.decisions.decisions import Decisions, frame_of
+from sepc.decisions.decisions import Decisions, frame_of, routed_behind
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_rows
-from sepc.estimators.repaired import RepairedDecisions
-from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.selective.groups import has_columns
 from sepc.estimators.unwrapping import classifier_name, group_columns, unwrap
 from sepc.points.inputs import is_gap
@@ -63,7 +61,8 @@ class PairedDecisions:
     @cached_property
     def is_repaired(self) -> BoolArray:
         """Where a repaired region's own model made one of the two decisions."""
-        return _repaired(self.old) | _repaired(self.new)
+        routed = [found for one in (self.old, self.new) if (found := routed_behind(one)) is not None]
+        return np.asarray(np.any([np.zeros(len(self.old), dtype=bool), *(one.is_repaired for one in routed)], axis=0))
 
 
 def decide_both(
@@ -110,14 +109,6 @@ def _causes(decisions: Decisions) -> IntArray:
     if len(rejected):
         causes[rejected] = decisions[rejected].cause
     return causes
-
-
-def _repaired(decisions: Decisions) -> BoolArray:
-    if isinstance(decisions, SelectiveDecisions):
-        return _repaired(decisions.inner)
-    if isinstance(decisions, RepairedDecisions):
-        return decisions.repaired
-    return np.zeros(len(decisions), dtype=bool)
 
 
 COUNTS = (

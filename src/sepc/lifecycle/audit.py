@@ -249,7 +249,7 @@ def audit(model: Any, X: Any, y: ArrayLike, *, fdr: float = 0.1, random_state: i
     ----------
     model : fitted estimator with `decide`, or a pipeline, search or `FrozenEstimator` around one
         Regions are those of an `SEPClassifier` or of the partition of a `TrustedClassifier`, also inside a
-        `SelectiveClassifier` or a `RepairedClassifier`; for other estimators there are clusters only.
+        `SelectiveClassifier` or a `RoutedClassifier`; for other estimators there are clusters only.
     X : array or DataFrame of n rows
         Feedback. None of these rows may have been used to train the model, or it would pass too easily.
     y : array of shape (n,)

@@ -10,11 +10,9 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, frame_of, positions_of
+from sepc.decisions.decisions import frame_of, positions_of, weighed_behind
 from sepc.documents.charts import Chart
 from sepc.documents.document import Table
-from sepc.estimators.repaired import RepairedDecisions
-from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.row_phrases import summed_by_column
 from sepc.lifecycle._changed_parts import ChangedRows, ModelPart
@@ -85,7 +83,7 @@ class ShiftTally:
 
 def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], FloatArray] | None:
     """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms)."""
-    old, new = _weighed(pair.old[rows]), _weighed(pair.new[rows])
+    old, new = weighed_behind(pair.old[rows]), weighed_behind(pair.new[rows])
     if old is None or new is None or not _are_comparable(old, new):
         return None
     label = positions_of(pair.old.label[rows], old.classes)
@@ -101,15 +99,6 @@ def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], Float
     return [*names, ELLIPSOIDS, AVERAGE], np.column_stack([columns, *rest])
 
 
-def _weighed(decisions: Decisions) -> SEPDecisions | None:
-    """The decisions that the labels come from, if they are sums of terms; no row is in a repaired region."""
-    if isinstance(decisions, SelectiveDecisions):
-        return _weighed(decisions.inner)
-    if isinstance(decisions, RepairedDecisions):
-        return _weighed(decisions.parts.outer[decisions.position])
-    return decisions if isinstance(decisions, SEPDecisions) and decisions.model.weights is not None else None
-
-
 def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
     """The position of the most probable class besides the label; that of the label if there is no other."""
     others = probabilities.copy()
@@ -118,8 +107,9 @@ def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
 
 
 def _are_comparable(old: SEPDecisions, new: SEPDecisions) -> bool:
+    have_weights = old.model.weights is not None and new.model.weights is not None
     same_names = old.model.feature_names == new.model.feature_names
-    return same_names and np.array_equal(old.model.classes, new.model.classes)
+    return have_weights and same_names and np.array_equal(old.model.classes, new.model.classes)
 
 
 def _elsewhere(terms: Terms) -> FloatArray:

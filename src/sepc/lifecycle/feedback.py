@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, partition_behind
 from sepc.errors import TrainingRowsWarning
 from sepc.estimators.base import check_labels
-from sepc.estimators.partition_behind import partition_behind
 from sepc.lifecycle.rows import decide_in_memory, has_regions, training_rows_again
 from sepc.model.names import region_name
 from sepc.views.outcomes import is_right

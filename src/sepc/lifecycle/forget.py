@@ -18,15 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.estimators.base import check_labels
+from sepc.estimators.base import DecidingClassifier, check_labels
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import rows_digest
-from sepc.estimators.editable import edits_in
-from sepc.estimators.repaired import RepairedClassifier
-from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.stratified import StratifiedClassifier
-from sepc.estimators.trusted import TrustedClassifier
+from sepc.estimators.unwrapping import edits_in, is_repaired, makes_promise, partition_in
 from sepc.io.atomic_files import replacing
 from sepc.lifecycle.receipts import Receipt, ReceiptError, Salts, digest_of_all, keyed_digest, salted_digests
 from sepc.model.provenance import Provenance, running_versions
@@ -128,8 +123,6 @@ def _without_unused(values: Any) -> Any:
     return values.assign(**{name: values[name].cat.remove_unused_categories() for name in named}) if named else values
 
 
-FITTED_AGAIN = (SEPClassifier, SelectiveClassifier, StratifiedClassifier, TrustedClassifier)
-
 NOT_ITS_ROWS = (
     "These are not the rows that the model was fitted to. Give exactly these rows and labels, read in the same way"
 )
@@ -139,15 +132,14 @@ def check_can_be_fitted_again(model: Any) -> None:
     """Raise if rows cannot be erased from a model by fitting it again, and say what to do instead."""
     check_is_fitted(model)
     kind = type(model).__name__
-    if isinstance(model, RepairedClassifier):
+    if not isinstance(model, DecidingClassifier):
+        raise TypeError(f"{kind} is not an estimator of sepc that can be fitted again; SEPClassifier is one.")
+    if is_repaired(model):
         raise TypeError(
             "The model was repaired with further rows. Erase the rows from the model before the repair, "
-            "model.estimator_, and repair that again with the feedback that is left."
+            "model.default_, and repair that again with the feedback that is left."
         )
-    if not isinstance(model, FITTED_AGAIN):
-        raise TypeError(f"{kind} is not an estimator of sepc that can be fitted again; SEPClassifier is one.")
-    inner = [value for value in model.get_params().values() if isinstance(value, SelectiveClassifier)]
-    if inner:
+    if any(makes_promise(value) for value in model.get_params().values()):
         raise TypeError(f"The {kind} has a SelectiveClassifier inside; make the promise outermost instead.")
     if edits_in(model):
         raise ValueError(
@@ -169,7 +161,7 @@ def refit(model: Any, X: Any, y: Any, groups: Any = None, n_erased: int = 0) -> 
     fresh = clone(model)
     drawn = [name for name, value in fresh.get_params().items() if name.endswith("random_state") and value is None]
     fresh.set_params(**dict.fromkeys(drawn, 0))
-    if isinstance(fresh, SelectiveClassifier):
+    if makes_promise(fresh):
         return fresh.fit_after_erasure(X, y, n_erased, groups=groups)
     if groups is not None:
         raise ValueError("groups are for a SelectiveClassifier with promises for groups.")
@@ -178,13 +170,13 @@ def refit(model: Any, X: Any, y: Any, groups: Any = None, n_erased: int = 0) -> 
 
 def n_erased_before(model: Any) -> int:
     """How many erased rows the promise of a model counts already."""
-    return int(model.promise_.n_erased) if isinstance(model, SelectiveClassifier) else 0
+    return int(model.promise_.n_erased) if makes_promise(model) else 0
 
 
 def check_rows_of(model: Any, blocks: Iterable[Block], fit_to_all: Callable[[], Any]) -> int:
     """Raise unless a model was fitted to these rows; returns how many they are."""
     known, n_known = _digest_in(model)
-    inside = model.estimator_ if isinstance(model, SelectiveClassifier) else model
+    inside = model.inner if makes_promise(model) else model
     sums: list[Sums] = []
     n_rows = 0
     for X, labels in blocks:
@@ -203,13 +195,13 @@ def check_rows_of(model: Any, blocks: Iterable[Block], fit_to_all: Callable[[], 
 def _digest_in(model: Any) -> tuple[str, int | None]:
     """The digest of all rows that were given to `fit`, empty if it is not known, and their number."""
     made = getattr(model, "provenance_", None)
-    if not isinstance(model, SelectiveClassifier) or isinstance(model.estimator_, FrozenEstimator):
+    if not makes_promise(model) or isinstance(model.estimator_, FrozenEstimator):
         return ("", None) if made is None else (made.rows, made.n_rows)
     inner: Provenance | None = getattr(model.estimator_, "provenance_", None)
     if made is None or inner is None:
         return "", None
     # Digests of strata are computed from other columns, so they cannot be added.
-    is_sum = made.rows and inner.rows and isinstance(model.estimator_, SEPClassifier | TrustedClassifier)
+    is_sum = made.rows and inner.rows and partition_in(model.estimator_) is not None
     return as_text(add_sums([sums_in(made.rows), sums_in(inner.rows)])) if is_sum else "", made.n_rows + inner.n_rows
 
 
@@ -250,7 +242,7 @@ class Erasure(ShownAsCard):
             f"Erased {counted(receipt.n_erased, 'row')} of {receipt.n_before:,}, and fitted the model again to the "
             f"other {receipt.n_after:,}."
         ]
-        if isinstance(self.model, SelectiveClassifier):
+        if makes_promise(self.model):
             lines.append(self.model.summary())
         return "\n".join([*lines, STILL_TO_DO])
 
@@ -340,8 +332,7 @@ def erasure_of(
     reading: Mapping[str, Any] | None = None,
 ) -> Erasure:
     """Fit the model to the rows that are left, and write the receipt."""
-    is_promise = isinstance(model, SelectiveClassifier)
-    n_erased = n_erased_before(model) + len(gone) if is_promise else 0
+    n_erased = n_erased_before(model) + len(gone) if makes_promise(model) else 0
     new = refit(model, X, y, groups, n_erased)
     digests = salted_digests(blocks_of(X, y), after.rows)
     after = replace(after, of=digest_of_all(digests))

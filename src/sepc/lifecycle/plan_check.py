@@ -18,16 +18,15 @@ from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, frame_of
+from sepc.decisions.decisions import Decisions, frame_of, partition_behind
 from sepc.documents.charts import Chart
 from sepc.errors import RefusedLookError
 from sepc.estimators.base import check_labels, decide_rows
-from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import group_description, len_of
 from sepc.estimators.selective.thresholds import Control
-from sepc.estimators.unwrapping import unwrap, why_broken
+from sepc.estimators.unwrapping import makes_promise, unwrap, why_broken
 from sepc.lifecycle._changed_parts import ModelPart, changed_parts
 from sepc.lifecycle._paired_decisions import PairedDecisions, decide_both
 from sepc.lifecycle.compare import RowBatch, group_columns_of, group_keys
@@ -217,7 +216,7 @@ def _keys(criterion: Criterion, rows: JudgedRows) -> tuple[list[Any], Any]:
 def _promises(criterion: Criterion, new: Any, rows: JudgedRows, confidence: float) -> list[PlanLine]:
     classifier = unwrap(new).classifier
     broken = why_broken(new)
-    if not isinstance(classifier, SelectiveClassifier) or broken:
+    if not makes_promise(classifier) or broken:
         why = broken or "the new model promises nothing; make a promise with a SelectiveClassifier around it"
         return [PlanLine(str(criterion), "", Outcome.FAILED, why)]
     keys = None if classifier.promise_.groups is None else _promised_groups(classifier, rows)

@@ -15,10 +15,11 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.documents.charts import Chart
 from sepc.errors import FlatSetWarning
-from sepc.estimators.repaired import Change, RepairedClassifier
+from sepc.estimators.routed import RoutedClassifier
+from sepc.estimators.routes import Change
 from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import layers
+from sepc.estimators.unwrapping import is_repaired, layers
 from sepc.lifecycle.result import Result
 from sepc.model.rules import labels_of
 from sepc.points.row_digest import row_hashes
@@ -177,7 +178,7 @@ class RepairResult(Result, ShownAsCard):
 
     Attributes
     ----------
-    model : RepairedClassifier
+    model : RoutedClassifier
 
     Examples
     --------
@@ -193,13 +194,13 @@ class RepairResult(Result, ShownAsCard):
     >>> page = result.to_html()
     """
 
-    model: RepairedClassifier
+    model: RoutedClassifier
 
     @classmethod
     def of(cls, model: Any) -> Self:
         """The result of the repair behind a model, also inside a pipeline or a `SelectiveClassifier`."""
         for layer in layers(model):
-            if isinstance(layer.classifier, RepairedClassifier):
+            if is_repaired(layer.classifier):
                 return cls(layer.classifier)
         raise TypeError(f"{type(model).__name__} was not repaired; give the result of sepc.lifecycle.repair.")
 

@@ -14,15 +14,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, IntArray
-from sepc.decisions.decisions import Decisions, positions_of
+from sepc.decisions.decisions import Decisions, partition_behind, positions_of
 from sepc.errors import MovedColumnsError
 from sepc.estimators.base import check_labels
 from sepc.estimators.decided_rows import provenance_of_decided
-from sepc.estimators.partition_behind import partition_behind
-from sepc.estimators.repaired import Change, HasRegions, RepairedClassifier, partition_of
+from sepc.estimators.routed import RoutedClassifier, has_own_regions
+from sepc.estimators.routes import Change
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import layers
+from sepc.estimators.unwrapping import is_repaired, makes_promise, partition_in, unwrap
 from sepc.lifecycle.audit import Audit, audit_feedback
 from sepc.lifecycle.feedback import Feedback, feedback_of
 from sepc.lifecycle.monitoring.column_guesses import columns_in_words
@@ -63,7 +62,7 @@ def repair(
     Parameters
     ----------
     model : fitted classifier with regions
-        An `SEPClassifier`, a `TrustedClassifier`, or a `RepairedClassifier`, to repair it again. Also a
+        An `SEPClassifier`, a `TrustedClassifier`, or a `RoutedClassifier`, to repair it again. Also a
         `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator` around one.
     X, y : array or DataFrame of n rows, and their labels
         Feedback: rows that were not used to train the model.
@@ -90,7 +89,7 @@ def repair(
 
     Returns
     -------
-    RepairedClassifier
+    RoutedClassifier
         Its `summary()` says what was changed. Its `fit` is a full refit. For a pipeline, a pipeline with the same first
         steps that ends in one. The promise of a `SelectiveClassifier` was about other labels and is dropped; make a new
         one on rows that were not used here: ``SelectiveClassifier(FrozenEstimator(repaired), ...).fit(X, y)``.
@@ -143,7 +142,7 @@ def repair(
         choice = _RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
     n_rows = len(rows.within(choice.regions))
     old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
-    fitter = RegionModelFitter(partition_of(inside.fitted), inside.fitted.min_trust, old, random_state)
+    fitter = RegionModelFitter(partition_in(inside), inside.default_.min_trust, old, random_state)
     judgement = judge_models(fitter, rows, ~feedback.right, folds, choice.without)
     made = fitter.models(rows, choice.regions)
     tested = [test for group in groups_to_test(choice.regions, rows) for test in judgement.tests(group)]
@@ -153,7 +152,7 @@ def repair(
     ]
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
-    repaired = RepairedClassifier.of(inside.fitted, inside.earlier | kept, changes, inside.lost_promise, provenance)
+    repaired = RoutedClassifier.of(inside.default_, inside.routes_ | kept, changes, inside.lost_promise_, provenance)
     return _put_back(repaired, model)
 
 
@@ -169,9 +168,9 @@ def _refuse_moved_columns(decisions: Decisions, X: Any, labels: NDArray[Any]) ->
         )
 
 
-def _known_labels(y: Any, inside: _Inside) -> NDArray[Any]:
+def _known_labels(y: Any, inside: RoutedClassifier) -> NDArray[Any]:
     """Labels in the type of the classes; raises if the model does not know one of them."""
-    labels, classes = check_labels(y, "repair"), inside.fitted.classes_
+    labels, classes = check_labels(y, "repair"), inside.classes_
     unknown = np.setdiff1d(labels, classes)
     if len(unknown):
         raise ValueError(
@@ -188,15 +187,15 @@ def _locate(decisions: Decisions, labels: NDArray[Any]) -> RowsInRegions:
 
 
 def _old_rows(
-    model: Any, X_train: Any, y_train: Any, inside: _Inside, regions: list[int], most: int, seed: int
+    model: Any, X_train: Any, y_train: Any, inside: RoutedClassifier, regions: list[int], most: int, seed: int
 ) -> RowsInRegions:
     """At most `most` training rows of the regions, drawn at random, so that they do not outweigh the feedback."""
     old = _locate(decide_in_memory(model, X_train), _known_labels(y_train, inside)).within(regions)
     return old.take(np.sort(np.random.default_rng(seed).permutation(len(old))[:most]))
 
 
-def _check_regions(regions: Iterable[int], inside: _Inside) -> list[int]:
-    chosen, n_regions = [int(region) for region in regions], len(partition_of(inside.fitted).regions_)
+def _check_regions(regions: Iterable[int], inside: RoutedClassifier) -> list[int]:
+    chosen, n_regions = [int(region) for region in regions], len(partition_in(inside).regions_)
     for region in chosen:
         if not -1 <= region < n_regions:
             raise ValueError(f"There is no region {region}; the model has 0 to {n_regions - 1}, and -1.")
@@ -310,37 +309,25 @@ def groups_to_test(regions: Sequence[int], rows: RowsInRegions) -> list[list[int
     return [[region] for region in regions if region not in few] + ([few] if few else [])
 
 
-@dataclass(frozen=True, eq=False)
-class _Inside:
-    """The parts of a model that a repair needs."""
-
-    fitted: HasRegions
-    earlier: dict[int, SEPClassifier]
-    lost_promise: bool
-
-
-def _inside_of(model: Any) -> _Inside:
-    """The parts of a fitted model; raises TypeError if it has no regions."""
+def _inside_of(model: Any) -> RoutedClassifier:
+    """What a repair starts from, inside a fitted model; raises TypeError if it has no regions."""
     check_is_fitted(model)
-    inner, lost_promise = None, False
-    for layer in layers(model):
-        inner = layer.classifier
-        if not isinstance(inner, SelectiveClassifier):
-            break
-        lost_promise = True
-    if isinstance(inner, RepairedClassifier):
-        return _Inside(inner.estimator_, inner.repaired_, lost_promise or inner.lost_promise_)
-    if not isinstance(inner, HasRegions):
+    inner, lost_promise = unwrap(model).classifier, False
+    while makes_promise(inner):
+        inner, lost_promise = unwrap(inner.inner).classifier, True
+    if is_repaired(inner):
+        return RoutedClassifier.of(inner.default_, inner.routes_, (), lost_promise or inner.lost_promise_)
+    if not has_own_regions(inner):
         raise TypeError(
             "repair needs the regions of an SEPClassifier or of a TrustedClassifier, alone or inside a "
             f"SelectiveClassifier, a pipeline or a search; a {type(inner).__name__} has none. Wrap it in a "
             "TrustedClassifier, or refit it."
         )
     check_is_fitted(inner)
-    return _Inside(inner, {}, lost_promise)
+    return RoutedClassifier.of(inner, {}, (), lost_promise)
 
 
-def _put_back(repaired: RepairedClassifier, model: Any) -> Any:
+def _put_back(repaired: RoutedClassifier, model: Any) -> Any:
     """The repaired classifier behind the steps of the pipelines in `model`; promises and searches are left out."""
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]

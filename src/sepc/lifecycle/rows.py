@@ -14,14 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray, IntArray
 from sepc.columns.table import column_names
-from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.decisions.decisions import NO_REGIONS, Decisions, partition_behind, routed_behind
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.dask_scoring import is_lazy
-from sepc.estimators.partition_behind import partition_behind
-from sepc.estimators.repaired import RepairedDecisions
-from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import Unwrapped, region_layers
+from sepc.estimators.unwrapping import Unwrapped, partition_in, region_layers
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.points.inputs import is_gap
@@ -50,6 +47,16 @@ class RowRegions:
     where: NDArray[Any]
 
     @classmethod
+    def chosen(cls, decisions: Decisions, positions: IntArray) -> RowRegions | None:
+        """The regions of chosen rows; None if the model has no regions."""
+        partition = partition_behind(decisions)
+        if partition is None:
+            return None
+        _, which, counts = np.unique(decisions.region, return_inverse=True, return_counts=True)
+        share = (counts / max(len(which), 1))[which][positions]
+        return cls.of(decisions.region[positions], share, partition.model)
+
+    @classmethod
     def of(cls, number: IntArray, share: FloatArray, model: SEPModel) -> RowRegions:
         """Regions of a model, described in terms of its features."""
         regions, which = np.unique(number, return_inverse=True)
@@ -57,52 +64,17 @@ class RowRegions:
         return cls(number, share, words[which])
 
 
-def chosen_regions(decisions: Decisions, positions: IntArray) -> RowRegions | None:
-    """The regions of chosen rows; None if the model has no regions."""
-    partition = partition_behind(decisions)
-    if partition is None:
-        return None
-    _, which, counts = np.unique(decisions.region, return_inverse=True, return_counts=True)
-    share = (counts / max(len(which), 1))[which][positions]
-    return RowRegions.of(decisions.region[positions], share, partition.model)
-
-
-def feature_names(decisions: Decisions) -> tuple[str, ...]:
-    """The features of the model that defines the regions, named as in the table; empty if there are no regions."""
-    partition = partition_behind(decisions)
-    return () if partition is None else partition.model.feature_names
-
-
-@dataclass(frozen=True, eq=False)
-class LocatedRows:
-    """Decisions on rows, with the region of each row and its features in the model that defines the regions."""
-
-    decisions: Decisions
-    region: IntArray
-    features: FloatArray
-    names: tuple[str, ...]
-
-
-def locate(estimator: Any, X: Any) -> LocatedRows:
-    """Decide on rows, and locate them in the partition behind the decisions."""
-    decisions = decide_in_memory(estimator, X)
-    partition = partition_behind(decisions)
-    assert partition is not None  # `sep_models` refuses all others.
-    return LocatedRows(decisions, decisions.region, partition.features, partition.model.feature_names)
-
-
 def sep_models(estimator: Any) -> list[SEPModel]:
     """The model that defines the regions inside an estimator, followed by those of repaired regions."""
     check_is_fitted(estimator)
-    around = list(region_layers(estimator))
-    model = getattr(around[-1].classifier, "model_", None)
-    if not isinstance(model, SEPModel):
+    around, partition = list(region_layers(estimator)), partition_in(estimator)
+    if partition is None:
         kind = type(estimator).__name__
         raise TypeError(
             f"Monitor watches the regions of a fitted SEPClassifier, alone or in a wrapper; {kind} has none."
         )
-    repaired = [one for layer in around for one in getattr(layer.classifier, "repaired_", {}).values()]
-    return [_in_own_units(model, around), *(classifier.model_ for classifier in repaired)]
+    routes = [getattr(layer.classifier, "routes_", {}) for layer in around]
+    return [_in_own_units(partition.model_, around), *(one.model_ for each in routes for one in each.values())]
 
 
 def _in_own_units(model: SEPModel, around: Sequence[Unwrapped]) -> SEPModel:
@@ -192,7 +164,6 @@ def _partitions(decisions: Decisions) -> Iterator[SEPDecisions]:
     partition = partition_behind(decisions)
     if partition is not None:
         yield partition
-    while isinstance(decisions, SelectiveDecisions):
-        decisions = decisions.inner
-    if isinstance(decisions, RepairedDecisions):
-        yield from decisions.parts.inner.values()
+    routed = routed_behind(decisions)
+    if routed is not None:
+        yield from routed.of_repaired()

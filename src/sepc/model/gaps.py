@@ -319,7 +319,7 @@ def value_of_information(
     for completed_row, (positions, values) in zip(completed_rows, known, strict=True):
         completed_row[:, positions] = values
     judged = judge_with_gaps(model, completed_rows.reshape(-1, len(row)), min_trust)[1]
-    accepted, trust = (values.reshape(len(known), -1).mean(axis=1) for values in (judged.accepted, judged.trust))
+    accepted, trust = (values.reshape(len(known), -1).mean(axis=1) for values in (judged["accepted"], judged["trust"]))
     return list(zip(accepted.tolist(), trust.tolist(), strict=True))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,44 +90,31 @@ BLOCK_ROWS = 2**17
 BLOCK_PAIRS = 2**24
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedRows:
-    """A model's decisions as plain arrays with one entry per row; `SEPDecisions` documents them."""
-
-    label: NDArray[Any]
-    trust: FloatArray
-    accepted: BoolArray
-    rule: IntArray
-    cause: IntArray
-    region: IntArray
-    gauge: FloatArray
-    place: IntArray
-    counts: IntArray
-    counts_label: NDArray[Any]
-    probabilities: FloatArray
+# A model's decisions as arrays with one entry per row, by the names that `SEPDecisions` documents.
+Judged: TypeAlias = dict[str, NDArray[Any]]
 
 
 @single_threaded
-def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> JudgedRows:
+def judge(model: SEPModel, rows: FloatArray, min_trust: float) -> Judged:
     """Decide on rows without missing values, given in the user's own features."""
     counted, weighed, gauge, place = _judge_blocks(model, rows)
     probabilities = counted.probabilities if weighed is None else weighed
     label = counted.label if weighed is None else most_likely(weighed, model.shares)
     trust = counted.trust if weighed is None else trust_by_weights(weighed, label, gauge)
     accepted = trust >= min_trust
-    return JudgedRows(
-        label=model.classes[label],
-        trust=trust,
-        accepted=accepted,
-        rule=counted.rule,
-        cause=np.where(accepted, int(Cause.ACCEPTED), NOT_YET),
-        region=counted.region,
-        gauge=gauge,
-        place=place,
-        counts=counted.counts,
-        counts_label=model.classes[counted.label],
-        probabilities=probabilities,
-    )
+    return {
+        "label": model.classes[label],
+        "trust": trust,
+        "accepted": accepted,
+        "rule": counted.rule,
+        "cause": np.where(accepted, int(Cause.ACCEPTED), NOT_YET),
+        "region": counted.region,
+        "gauge": gauge,
+        "place": place,
+        "counts": counted.counts,
+        "counts_label": model.classes[counted.label],
+        "probabilities": probabilities,
+    }
 
 
 @single_threaded
@@ -232,7 +218,7 @@ def trust_by_weights(probabilities: FloatArray, label: IntArray, gauge: FloatArr
     return np.asarray(probabilities[np.arange(len(label)), label])
 
 
-def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
+def judge_any(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, Judged]:
     """Decide on rows with or without missing values; same result as `judge_with_gaps`."""
     if _have_gaps(model, rows):
         return judge_with_gaps(model, rows, min_trust)
@@ -243,14 +229,14 @@ def probabilities_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The probabilities of `judge_any`, without computing anything else."""
     rows = model.with_typical(rows)
     if model.weights is None or _have_gaps(model, rows):
-        return judge_any(model, rows, 0.0)[1].probabilities
+        return judge_any(model, rows, 0.0)[1]["probabilities"]
     return weighted_probabilities(model, rows)
 
 
 def labels_of(model: SEPModel, rows: FloatArray) -> NDArray[Any]:
     """The labels of `judge_any`, without computing anything else."""
     if model.weights is None:
-        return judge_any(model, rows, 0.0)[1].label
+        return judge_any(model, rows, 0.0)[1]["label"]
     return np.asarray(model.classes[most_likely(probabilities_of(model, rows), model.shares)])
 
 
@@ -258,7 +244,7 @@ def _have_gaps(model: SEPModel, rows: FloatArray) -> bool:
     return bool(np.isnan(rows[:, : len(model.shift)]).any())
 
 
-def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
+def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tuple[FloatArray, Judged]:
     """Decide on rows of which some have missing values (NaN)."""
     d = len(model.shift)
     known = np.flatnonzero(~np.isnan(rows[:, :d]).any(axis=1))
@@ -268,23 +254,22 @@ def judge_with_gaps(model: SEPModel, rows: FloatArray, min_trust: float) -> tupl
         parts.append(judged)
         places.append(where)
     order = np.argsort(np.concatenate(places), kind="stable")
-    together = {name: np.concatenate([vars(part)[name] for part in parts])[order] for name in vars(parts[0])}
-    return complete, JudgedRows(**together)
+    return complete, {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
 
 
-def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: float) -> tuple[FloatArray, JudgedRows]:
+def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: float) -> tuple[FloatArray, Judged]:
     """Decide on rows by their completions, of shape (n, draws, d); return the most typical ones, and the decisions."""
     n, n_draws, width = completions.shape
     judged = judge(model, completions.reshape(-1, width), min_trust)
-    probabilities = judged.probabilities.reshape(n, n_draws, -1)
+    probabilities = judged["probabilities"].reshape(n, n_draws, -1)
     mean, each = probabilities.mean(axis=1), np.arange(n)
     label = most_likely(mean, model.shares)
     typical = ((probabilities - mean[:, None]) ** 2).sum(axis=2).argmin(axis=1)
     trust = _mean_trust(model, judged, probabilities, label)
     accepted = trust >= min_trust
     chosen = each * n_draws + typical
-    columns = {name: values[chosen] for name, values in vars(judged).items()}
-    would_be = judged.accepted.reshape(n, n_draws).mean(axis=1) > 0.5
+    columns = {name: values[chosen] for name, values in judged.items()}
+    would_be = judged["accepted"].reshape(n, n_draws).mean(axis=1) > 0.5
     cause = np.where(would_be | columns["accepted"], int(Cause.MISSING), NOT_YET)
     columns |= {
         "label": model.classes[label],
@@ -293,12 +278,12 @@ def _judge_completions(model: SEPModel, completions: FloatArray, min_trust: floa
         "cause": np.where(accepted, int(Cause.ACCEPTED), cause),
         "probabilities": mean,
     }
-    return completions[each, typical], JudgedRows(**columns)
+    return completions[each, typical], columns
 
 
-def _mean_trust(model: SEPModel, judged: JudgedRows, probabilities: FloatArray, label: IntArray) -> FloatArray:
+def _mean_trust(model: SEPModel, judged: Judged, probabilities: FloatArray, label: IntArray) -> FloatArray:
     """The mean trust in a label over completions: their trust where they have that label, else its probability."""
     n, n_draws, _ = probabilities.shape
-    same = judged.label.reshape(n, n_draws) == model.classes[label][:, None]
+    same = judged["label"].reshape(n, n_draws) == model.classes[label][:, None]
     otherwise = probabilities[np.arange(n)[:, None], np.arange(n_draws), label[:, None]]
-    return np.asarray(np.where(same, judged.trust.reshape(n, n_draws), otherwise).mean(axis=1))
+    return np.asarray(np.where(same, judged["trust"].reshape(n, n_draws), otherwise).mean(axis=1))

@@ -200,6 +200,6 @@ def _background(
     pixels = np.column_stack([x.ravel(), y.ravel()])
     decisions = judge(model, plane.origin + np.linalg.solve(plane.directions, pixels.T).T, 0.0)
     colours = np.array([to_rgb(colour(k)) for k in range(len(model.classes))])
-    shades = strength(decisions.trust, min_trust)[:, np.newaxis]
-    own = colours[np.searchsorted(model.classes, decisions.label)]
+    shades = strength(decisions["trust"], min_trust)[:, np.newaxis]
+    own = colours[np.searchsorted(model.classes, decisions["label"])]
     return np.asarray(1.0 - shades * (1.0 - own)).reshape(n, n, 3)

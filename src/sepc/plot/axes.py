@@ -12,10 +12,8 @@ from sepc.decisions.decisions import Decisions
 from sepc.documents.charts import Chart
 from sepc.documents.drawing import draw, n_drawn
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.trusted import TrustedClassifier
-from sepc.estimators.unwrapping import Unwrapped, unwrap
+from sepc.estimators.unwrapping import Unwrapped, decider_in, partition_in, without_promise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,24 +46,19 @@ def decide_for_plot(estimator: Any, X: ArrayLike) -> Decisions:
 
 def partition_of(estimator: Any, display: str) -> SEPClassifier:
     """The fitted SEPClassifier in `estimator`, also inside a search, a FrozenEstimator or a SelectiveClassifier."""
-    inside = unwrap(estimator)
-    while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
-        check_is_fitted(inside.classifier)
-        inside = unwrap(inside.classifier.estimator_)
-    if inside.before or not isinstance(inside.classifier, SEPClassifier):
-        raise TypeError(f"{display} shows the partition of an SEPClassifier. {_instead(inside)}")
-    check_is_fitted(inside.classifier)
-    return inside.classifier
+    classifier: SEPClassifier | None = decider_in(estimator)
+    if classifier is None:
+        raise TypeError(f"{display} shows the partition of an SEPClassifier. {_instead(without_promise(estimator))}")
+    check_is_fitted(classifier)
+    return classifier
 
 
 def _instead(inside: Unwrapped) -> str:
     estimator, kind = inside.classifier, type(inside.classifier).__name__
     if inside.before:
         return "For a pipeline, pass its last step, pipeline[-1], and rows transformed by the steps before it."
-    if isinstance(estimator, TrustedClassifier):
+    if getattr(estimator, "is_routed", False):
+        return f"{kind} has several; pass its default_, or one of its routes_."
+    if partition_in(estimator) is not None:
         return f"{kind} takes its labels from another model; use RiskCoverageDisplay or ReliabilityDisplay."
-    if hasattr(estimator, "repaired_"):
-        return f"{kind} also has one for each repaired region; pass its estimator_, or one of repaired_."
-    if hasattr(estimator, "estimators_"):
-        return f"{kind} has several; pass one of its estimators_."
     return f"{kind} has none."

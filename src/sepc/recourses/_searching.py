@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from sepc._typing import FloatArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import decide_rows
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import is_partition, makes_promise, unwrap
 from sepc.model.count_rules import most_likely
 from sepc.model.membership import squared_radii
 from sepc.model.rules import weigh_and_locate
@@ -55,20 +53,19 @@ class Deciding:
     def least_probability(self) -> float | None:
         """The probability that the label needs; None if something else than the weights of a partition decides."""
         partition = unwrap(self.model).classifier
-        if not isinstance(partition, SEPClassifier) or partition.model_.weights is None:
+        if not is_partition(partition) or partition.model_.weights is None:
             return None
         return float(partition.min_trust if self.min_trust is None else self.min_trust)
 
     def decide(self, rows: FloatArray) -> Decisions:
         """Decisions on rows: directly from the partition if it decides alone, otherwise on rows of the table."""
         classifier = unwrap(self.model).classifier
-        if isinstance(classifier, SEPClassifier):
-            return SEPDecisions.of(classifier.model_, rows, classifier.min_trust)
-        if isinstance(classifier, SelectiveClassifier):
-            inner = unwrap(classifier.estimator_).classifier
-            if isinstance(inner, SEPClassifier) and classifier.promise_.groups is None:
-                return classifier.covered(SEPDecisions.of(inner.model_, rows, inner.min_trust))
-        return decide_rows(self.model, self.tables.of(rows))
+        is_promised = makes_promise(classifier)
+        inner = unwrap(classifier.inner).classifier if is_promised else classifier
+        if not is_partition(inner) or (is_promised and classifier.promise_.groups is not None):
+            return decide_rows(self.model, self.tables.of(rows))
+        decided = SEPDecisions.of(inner.model_, rows, inner.min_trust)
+        return cast(Decisions, classifier.covered(decided)) if is_promised else decided
 
     def _judge_by_weights(self, model: SEPModel, least: float, rows: FloatArray) -> Judgements:
         """The same result as through `decide`, without computing what is not needed here."""

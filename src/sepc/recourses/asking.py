@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, partition_behind
 from sepc.estimators.base import DecidingClassifier, decide_rows
-from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, unwrap
 from sepc.kernels.numeric import single_threaded
@@ -199,7 +198,7 @@ def _partition(model: Any, decisions: Decisions) -> SEPDecisions:
             f"Recourse cannot go back through the steps before {classifier_name(model)}: give it a classifier that was "
             "fitted to the table itself; an SEPClassifier standardises, and takes categories and missing values."
         )
-    partition = partition_behind(decisions)
+    partition: SEPDecisions | None = partition_behind(decisions)
     name = classifier_name(model)
     if not isinstance(inside.classifier, DecidingClassifier):
         raise TypeError(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
 from sepc._typing import FloatArray
 from sepc.columns.preparation import Preparation
-from sepc.decisions.decisions import Decisions
-from sepc.estimators.selective.decisions import SelectiveDecisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import region_layers
 from sepc.model.names import conditions_of, meets, region_name
 from sepc.model.sep_model import SEPModel
 from sepc.wording import name_of, percent, short, visible, with_number
@@ -21,13 +17,6 @@ from sepc.wording import name_of, percent, short, visible, with_number
 LONGEST_REGION = 120
 # A name is of conditions that more than this share of the rows meet together.
 HALF = 0.5
-
-
-def gives_labels(decisions: Decisions) -> bool:
-    """Whether labels come from the partition alone, not from another model or from repaired regions."""
-    while isinstance(decisions, SelectiveDecisions):
-        decisions = decisions.inner
-    return isinstance(decisions, SEPDecisions)
 
 
 def named_ellipsoid(model: SEPModel, k: int) -> str:
@@ -70,9 +59,3 @@ def category_positions(preparation: Preparation | None) -> tuple[int, ...]:
     if preparation is None:
         return ()
     return tuple(j for j, (column, _) in enumerate(preparation.features) if column in preparation.categories)
-
-
-def partition_preparation(estimator: Any) -> Preparation | None:
-    """How columns of a table are encoded for the partition of a fitted model; None if it takes numbers only."""
-    *_, layer = region_layers(estimator)
-    return getattr(layer.classifier, "encoding_", None)

@@ -20,10 +20,9 @@ from sepc.columns.table import (
     refuse_repeated,
     with_columns,
 )
-from sepc.decisions.decisions import Decisions, index_of
+from sepc.decisions.decisions import Decisions, index_of, weighed_behind
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.reporting._model_figures import largest_terms
-from sepc.reporting._partitions import gives_labels
 from sepc.statistics.rates import rate_interval
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
@@ -114,7 +113,7 @@ class RowReporter:
     def _terms(self, positions: IntArray) -> list[Numbers]:
         """For each row, the largest terms of its label, if the labels come from weights."""
         partition = self.partition
-        if partition is None or partition.model.weights is None or not gives_labels(self.decisions):
+        if partition is None or partition.model.weights is None or weighed_behind(self.decisions) is None:
             return [()] * len(positions)
         return [largest_terms(terms) for terms in partition[positions].terms()]
 

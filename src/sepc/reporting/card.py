@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, partition_behind
 from sepc.decisions.kinds import Cause
 from sepc.documents.document import Document, Facts, Section, Table, as_markdown
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.partition_behind import partition_behind
 from sepc.estimators.unwrapping import classifier_name, warn_if_broken
 from sepc.metrics import aurc, ece
 from sepc.reporting._model_figures import region_table

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.editable import edits_in
-from sepc.estimators.selective.estimator import SelectiveClassifier, has_lost_promise
-from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.unwrapping import classifier_name, unwrap, why_broken
+from sepc.estimators.selective.estimator import has_lost_promise
+from sepc.estimators.unwrapping import (
+    classifier_name,
+    decider_in,
+    edits_in,
+    makes_promise,
+    strata_of,
+    unwrap,
+    why_broken,
+)
 from sepc.wording import name_of, version_of
 
 Facts = tuple[tuple[str, str], ...]
@@ -41,7 +47,7 @@ def facts_of(estimator: Any) -> Facts:
 def promise_of(estimator: Any) -> tuple[str, ...]:
     """What a `SelectiveClassifier` promises, line by line, after the reason if it does not hold; else empty."""
     classifier = unwrap(estimator).classifier
-    if not isinstance(classifier, SelectiveClassifier):
+    if not makes_promise(classifier):
         return ()
     why = why_broken(estimator)
     return (*([why] if why else []), *classifier.summary().splitlines())
@@ -61,13 +67,13 @@ def _features(estimator: Any) -> str:
 
 def _of_wrapper(estimator: Any) -> dict[str, str]:
     facts = {}
-    inner = getattr(estimator, "estimator_", None)
-    if inner is not None:
+    inner, strata = getattr(estimator, "inner", None), strata_of(estimator)
+    if inner is not None and strata is None:
         facts["around"] = classifier_name(inner)
     if hasattr(estimator, "promise_") and not has_lost_promise(estimator):
         facts["calibration rows"] = f"{estimator.promise_.n_rows:,}"
-    if hasattr(estimator, "strata_"):
-        facts["strata"] = f"{len(estimator.strata_):,}, {len(estimator.estimators_):,} with a model of their own"
+    if strata is not None:
+        facts["strata"] = f"{len(strata):,}, {len(estimator.routes_):,} with a model of their own"
     return facts
 
 
@@ -78,27 +84,16 @@ def parameters_of(estimator: Any) -> Facts:
 
 def proofs_of(estimator: Any) -> tuple[str, ...]:
     """What is proved of monotone features, in sentences; empty if there are none, or labels come from elsewhere."""
-    classifier = _deciding(estimator)
+    classifier = decider_in(estimator)
     if classifier is None or classifier.model_.alone is None:
         return ()
     return tuple(str(classifier.proofs()).splitlines())
 
 
-def _deciding(estimator: Any) -> SEPClassifier | None:
-    """The classifier whose terms give the labels, of the given columns themselves; None if there is none."""
-    inside = unwrap(estimator)
-    while isinstance(inside.classifier, SelectiveClassifier) and not inside.before:
-        inside = unwrap(inside.classifier.estimator_)
-    classifier = inside.classifier
-    if inside.before or not isinstance(classifier, SEPClassifier) or classifier.model_.weights is None:
-        return None
-    return classifier
-
-
 def importances_of(estimator: Any) -> tuple[tuple[str, float], ...]:
     """The importance of each column, the largest first; empty if labels do not come from the terms of columns."""
-    classifier = _deciding(estimator)
-    if classifier is None:
+    classifier = decider_in(estimator)
+    if classifier is None or classifier.model_.weights is None:
         return ()
     names = getattr(classifier, "feature_names_in_", classifier.model_.feature_names)
     used = names if classifier.encoding_ is None else classifier.encoding_.used_columns

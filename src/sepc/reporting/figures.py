@@ -12,14 +12,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, replace_columns
+from sepc.decisions.decisions import Decisions, partition_behind, replace_columns, weighed_behind
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_rows, decide_with_trust
-from sepc.estimators.partition_behind import partition_behind
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.unwrapping import classifier_name, unwrap
+from sepc.estimators.unwrapping import classifier_name, makes_promise, partition_in, unwrap
 from sepc.landscape.figures import LandscapeFigures
 from sepc.looking.findings import Finding
 from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
@@ -47,7 +45,7 @@ from sepc.reporting._model_figures import (
     what_counts,
 )
 from sepc.reporting._partition_chart import Picture, picture
-from sepc.reporting._partitions import category_positions, gives_labels, names_of_regions, partition_preparation
+from sepc.reporting._partitions import category_positions, names_of_regions
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
@@ -177,7 +175,8 @@ def figures_of(
     classes, accepted = np.asarray(estimator.classes_), np.asarray(decisions.accepted)
     figures = held_out(decisions, right, labels, classes)
     partition = partition_behind(decisions)
-    preparation = partition_preparation(estimator)
+    defining = partition_in(estimator)
+    preparation = None if defining is None else defining.encoding_
     named, names = beside.groups_of(), {} if partition is None else names_of_regions(partition)
     # Errors by true label are said once, at the top, and not in each reason.
     alone = replace_columns(decisions, missed="") if hasattr(decisions, "missed") else decisions
@@ -192,7 +191,7 @@ def figures_of(
     categories = categories_by_feature(preparation)
     weighed = None
     if partition is not None:
-        weighed = what_counts(partition, accepted, categories, gives_labels(decisions))
+        weighed = what_counts(partition, accepted, categories, weighed_behind(decisions) is not None)
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     scores = () if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes)
@@ -237,7 +236,7 @@ def figures_of(
 def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
     """The decisions on rows, and their groups if the estimator makes promises for groups and these are known."""
     classifier = unwrap(estimator).classifier
-    if not isinstance(classifier, SelectiveClassifier) or classifier.promise_.groups is None:
+    if not makes_promise(classifier) or classifier.promise_.groups is None:
         if groups is not None:
             raise ValueError("groups are given, but the estimator makes no promises for groups; see its parameter by.")
         return decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), None

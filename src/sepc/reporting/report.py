@@ -79,7 +79,7 @@ def report(
     ----------
     estimator : estimator
         Fitted, and one that decides: `SEPClassifier`, `TrustedClassifier`, `SelectiveClassifier`,
-        `StratifiedClassifier`, or a pipeline that ends in one.
+        `RoutedClassifier`, or a pipeline that ends in one.
     X : array or DataFrame
         Held-out rows: none of them may have been used for fitting.
     y : array, optional

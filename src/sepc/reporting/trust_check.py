@@ -13,9 +13,8 @@ from sepc._typing import BoolArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import MIN_TRUST
 from sepc.estimators.selective.costs import Costs
-from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import codes_of
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import p_value
 from sepc.wording import AS_SET, counted, percent, shown
@@ -54,7 +53,7 @@ def checks_of(
     """The check of every claim that a fitted model makes about the rows it accepts; `keys` are the groups of rows."""
     classifier = unwrap(estimator).classifier
     accepted = np.asarray(decisions.accepted)
-    if not isinstance(classifier, SelectiveClassifier):
+    if not makes_promise(classifier):
         return (_check_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
     checks = []
     promise, groups = classifier.promise_, classifier.promise_.groups
@@ -116,7 +115,7 @@ def min_trust_of(estimator: Any) -> float:
     classifier = unwrap(estimator).classifier
     if hasattr(classifier, "min_trust"):
         return float(classifier.min_trust)
-    inner = next((getattr(classifier, name) for name in ("pooled_", "estimator_") if hasattr(classifier, name)), None)
+    inner = getattr(classifier, "inner", None)
     return MIN_TRUST if inner is None else min_trust_of(inner)
 
 

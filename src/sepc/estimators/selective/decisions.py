@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.decisions import SHARED, Decisions, defer, given_fields, replace_columns
+from sepc.decisions.decisions import LATER, SHARED, Decisions, replace_columns
 from sepc.decisions.kinds import Cause, Reason, Sentence
 from sepc.decisions.letter import Grounds, Words
 
@@ -65,13 +64,12 @@ class SelectiveDecisions(Decisions):
         missed: str = "",
     ) -> Self:
         """The decisions of an estimator, accepted as given; it may not know all of the classes."""
-        uncovered = Cause.UNEXPLAINED if type(inner) is Decisions else Cause.THIN
         return cls(
             classes=classes,
             label=inner.label,
             trust=inner.trust,
             accepted=accepted,
-            cause=defer(partial(_causes, uncovered), accepted, given_fields(inner)["cause"]),
+            cause=LATER,
             probabilities=columns_for(inner.probabilities, inner.classes, classes),
             region=inner.region,
             by="SelectiveClassifier",
@@ -80,16 +78,30 @@ class SelectiveDecisions(Decisions):
             missed=missed,
         )
 
+    @property
+    def _partition_behind(self) -> Any:
+        return self.inner._partition_behind
+
+    @property
+    def _weighed_behind(self) -> Any:
+        return self.inner._weighed_behind
+
+    @property
+    def _routed_behind(self) -> Any:
+        return self.inner._routed_behind
+
+    def _find_cause(self) -> IntArray:
+        """The estimator's own causes, and one for rows it would accept but the promise does not cover."""
+        own, uncovered = self.inner.cause, Cause.UNEXPLAINED if type(self.inner) is Decisions else Cause.THIN
+        return np.where(self.accepted, Cause.ACCEPTED, np.where(own == Cause.ACCEPTED, uncovered, own))
+
     def _with_feature_names(self, features: Sequence[str], restore: Any = None) -> Self:
-        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         return replace_columns(self, inner=self.inner._with_feature_names(features, restore))
 
     def _extra_columns(self) -> dict[str, Any]:
-        """Columns that are specific to this class of decisions."""
         return self.inner._extra_columns()
 
     def _reasons(self) -> list[Reason]:
-        """The reasons for every decision, without the verdicts."""
         covers = [
             "No promise covers it."
             if lack == Lack.EDITED
@@ -107,11 +119,9 @@ class SelectiveDecisions(Decisions):
         ]
 
     def _grounds(self, words: Words) -> Grounds:
-        """The grounds of the only decision, for a letter, in these words."""
         return self.inner._grounds(words)
 
     def _verdicts(self) -> list[Sentence]:
-        """Why each row was not accepted, and what would settle it; empty if it was."""
         return [
             self._about_trust(i, cause) if _is_about_trust(cause, inner_cause) else usual
             for i, (cause, inner_cause, usual) in enumerate(
@@ -127,11 +137,6 @@ class SelectiveDecisions(Decisions):
 def _is_about_trust(cause: int, inner_cause: int) -> bool:
     """Whether a row is rejected only for lack of trust, given the estimator's own cause."""
     return cause in (Cause.THIN, Cause.UNEXPLAINED) and inner_cause in (Cause.ACCEPTED, Cause.UNEXPLAINED)
-
-
-def _causes(uncovered: Cause, accepted: BoolArray, inner_cause: IntArray) -> IntArray:
-    """Causes, given the estimator's own, and one for rows it would accept but the promise does not cover."""
-    return np.where(accepted, Cause.ACCEPTED, np.where(inner_cause == Cause.ACCEPTED, uncovered, inner_cause))
 
 
 def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

@@ -17,10 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import NO_REGIONS, Decisions
 from sepc.errors import NoPromiseWarning
-from sepc.estimators.base import LabelPreservingWrapper, check_given, check_labels, empty_decisions, take_features
+from sepc.estimators.base import (
+    DecidingClassifier,
+    LabelPreservingWrapper,
+    check_given,
+    check_labels,
+    empty_decisions,
+    take_features,
+)
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
-from sepc.estimators.editable import Editable, edits_in
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective._made_for import CHANGED, MadeFor
@@ -50,7 +56,7 @@ from sepc.estimators.selective.thresholds import (
     decide_left_out,
     grid_of,
 )
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import edits_in, unwrap
 from sepc.model.edits import Edit
 from sepc.statistics.rates import random_parts
 from sepc.wording import check_number, listed, shown
@@ -102,7 +108,7 @@ def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float
     return dict(max_risk)
 
 
-class SelectiveClassifier(Editable, LabelPreservingWrapper[SelectiveDecisions]):
+class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
     The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
@@ -182,6 +188,8 @@ class SelectiveClassifier(Editable, LabelPreservingWrapper[SelectiveDecisions]):
     >>> bool((decisions.label != y[3000:])[decisions.accepted].mean() < 0.02)
     True
     """
+
+    makes_promise = True
 
     def __init__(
         self,
@@ -383,7 +391,7 @@ class SelectiveClassifier(Editable, LabelPreservingWrapper[SelectiveDecisions]):
         fitted.made_for_.check()
         is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
         inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
-        if not isinstance(inside, Editable):
+        if not isinstance(inside, DecidingClassifier):
             raise TypeError(
                 f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation
-from sepc.decisions.decisions import SHARED, Decision, Decisions, defer, replace_columns
+from sepc.decisions.decisions import LATER, SHARED, Decision, Decisions, replace_columns
 from sepc.decisions.kinds import Reason
 from sepc.decisions.letter import Grounds, Words
 from sepc.estimators.sep._named_terms import grounds_of
@@ -57,6 +56,8 @@ class SEPDecisions(Decisions):
         The label that the counts alone would give; rows where it differs from `label` are worth checking.
     dropped : (n, F) array
         The given values of columns that an edit of the model dropped; `rows` have their typical values instead.
+    known_cause : array of int
+        Causes as far as they are known without looking at the training rows around; else -1.
     """
 
     model: SEPModel = field(metadata=SHARED)
@@ -71,6 +72,7 @@ class SEPDecisions(Decisions):
     missing: BoolArray
     empty: BoolArray
     dropped: FloatArray
+    known_cause: IntArray
     preparation: Preparation | None = field(default=None, metadata=SHARED)
 
     @classmethod
@@ -87,7 +89,6 @@ class SEPDecisions(Decisions):
         dropped = rows[:, [] if model.edits is None else model.edits.fixed]
         rows = model.with_typical(rows)
         complete, judged = judge_any(model, rows, min_trust)
-        cause = defer(partial(look_up_causes, model, min_trust), complete, judged.rule, judged.cause)
         return cls(
             model=model,
             classes=model.classes,
@@ -99,7 +100,8 @@ class SEPDecisions(Decisions):
             empty=np.zeros((len(rows), 0), dtype=bool) if empty is None else empty,
             dropped=dropped,
             preparation=preparation,
-            **vars(judged) | {"cause": cause},
+            known_cause=judged["cause"],
+            **judged | {"cause": LATER},
         )
 
     @property
@@ -123,8 +125,18 @@ class SEPDecisions(Decisions):
         rows[:, fixed] = np.where(np.isnan(self.dropped), rows[:, fixed], self.dropped)
         return rows
 
+    @property
+    def _partition_behind(self) -> SEPDecisions:
+        return self
+
+    @property
+    def _weighed_behind(self) -> SEPDecisions:
+        return self
+
+    def _find_cause(self) -> IntArray:
+        return look_up_causes(self.model, self.min_trust, self.rows, self.rule, self.known_cause)
+
     def _single(self) -> SEPDecision:
-        """The only decision, as single values."""
         return SEPDecision(self)
 
     def terms(self) -> Terms:
@@ -133,24 +145,20 @@ class SEPDecisions(Decisions):
         return terms_of(self.model, self.given_rows, label, self.gauge)
 
     def _with_feature_names(self, features: Sequence[str], restore: Restore | None = None) -> Self:
-        """The same decisions, with these feature names in their reasons, and values converted by `restore`."""
         if len(features) != len(self.model.feature_names):
             return self
         usual = None if self.model.usual is None else self.model.usual.with_restore(restore)
         return replace_columns(self, model=replace(self.model, feature_names=tuple(features), usual=usual))
 
     def _extra_columns(self) -> dict[str, Any]:
-        """Columns that are specific to this class of decisions."""
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
         notes = {} if self.preparation is None else {"notes": self.notes}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)} | notes
 
     def _reasons(self) -> list[Reason]:
-        """The reasons for every decision, without the verdicts."""
         return SEPReasons(self).all()
 
     def _grounds(self, words: Words) -> Grounds:
-        """The grounds of the only decision, for a letter, in these words."""
         return grounds_of(self, words)
 
 

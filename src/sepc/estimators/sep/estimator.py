@@ -17,7 +17,6 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.preparation import Preparation, numbers_of_table, plain_rows
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
-from sepc.estimators.editable import Editable
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep._constraints import best_columns
 from sepc.estimators.sep.crossing import out_of_fold, refit_out_of_fold
@@ -111,7 +110,7 @@ def _reported(estimator: Any) -> Iterator[Listener]:
         context.call_on_fit_task_end(estimator=estimator)
 
 
-class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -219,6 +218,8 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
     model_: SEPModel
     rows_used_: RowsUsed
     out_of_fold_: FloatArray
+
+    is_partition = True
 
     def __init__(
         self,
@@ -345,6 +346,17 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
             found /= found.sum(axis=1, keepdims=True)
         return found
 
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, applied in order to the weights that `fit` found.
+
+        They must be signed, such as the `edits_` of the model that this one replaces.
+        """
+        fitted = as_fitted(self)
+        model = edit_model(fitted.model_, fitted.encoding_, edits)
+        ellipsoids = replace(fitted.ellipsoids_, model=model)
+        # Out-of-fold probabilities are those of models without the edits.
+        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
+
     def _decide(self, X: Any) -> SEPDecisions:
         rows = self._rows(X)
         if (preparation := self.encoding_) is not None:
@@ -389,21 +401,6 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
         """Decisions on zero rows, with all columns and their types."""
         n_columns = len(self.model_.feature_names) + self.model_.n_codes
         return SEPDecisions.of(self.model_, np.empty((0, n_columns)), self.min_trust, preparation=self.encoding_)
-
-    def check_parameters(self) -> None:
-        """Raise if a parameter has an invalid value."""
-        self._settings()
-
-    def with_edits(self, edits: Sequence[Edit]) -> Self:
-        """A copy of the model with exactly these edits, applied in order to the weights that `fit` found.
-
-        They must be signed, such as the `edits_` of the model that this one replaces.
-        """
-        fitted = as_fitted(self)
-        model = edit_model(fitted.model_, fitted.encoding_, edits)
-        ellipsoids = replace(fitted.ellipsoids_, model=model)
-        # Out-of-fold probabilities are those of models without the edits.
-        return fitted.with_fitted(["out_of_fold_"], model_=model, ellipsoids_=ellipsoids, regions_=Regions(model))
 
     @property
     def preparation_(self) -> Preparation:
@@ -483,6 +480,10 @@ class SEPClassifier(CallbackSupport, Editable, DecidingClassifier[SEPDecisions])
         random = check_random_state(self.random_state if random_state is None else random_state)
         rng = np.random.default_rng(random.randint(2**31 - 1))
         return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has an invalid value."""
+        self._settings()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

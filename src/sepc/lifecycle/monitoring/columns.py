@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.categories import category
 from sepc.columns.table import column_names, exact_column_of, is_table
-from sepc.decisions.decisions import Decisions, positions_of
-from sepc.estimators.partition_behind import partition_behind
+from sepc.decisions.decisions import Decisions, partition_behind, positions_of
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.training_summary import TrainingSummary
 from sepc.wording import name_of

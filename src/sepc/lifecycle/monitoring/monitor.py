@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, frame_of, refuse
+from sepc.decisions.decisions import Decisions, frame_of, partition_behind, refuse
 from sepc.decisions.kinds import Cause
 from sepc.documents.charts import Chart
 from sepc.documents.document import Table
@@ -32,7 +32,7 @@ from sepc.lifecycle.monitoring.evidence import ALL_ROWS, OUTSIDE, MonitoredRates
 from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settle, with_columns, with_rows
 from sepc.lifecycle.monitoring.state import Tally
 from sepc.lifecycle.result import Result
-from sepc.lifecycle.rows import LocatedRows, SharedState, locate, sep_models, synchronized
+from sepc.lifecycle.rows import SharedState, decide_in_memory, sep_models, synchronized
 from sepc.model.membership import FARTHEST
 from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
@@ -128,7 +128,7 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     Parameters
     ----------
-    model : fitted SEPClassifier, TrustedClassifier or RepairedClassifier
+    model : fitted SEPClassifier, TrustedClassifier or RoutedClassifier
         Also in a `SelectiveClassifier`, a pipeline, a search or a `FrozenEstimator`.
     X_ref : array or DataFrame
         The reference: rows from a time when the model worked well. They must not be training rows, which lie inside the
@@ -173,14 +173,16 @@ class Monitor(Result, SharedState, ShownAsCard):
         check_number("confidence", confidence, above=0, below=1)
         self.model = model
         watched = MonitoredRates(sep_models(model)[0])
-        located = locate(model, X_ref)
-        self._rates = watched.rename(located.names)
-        unit = Standardization.of(Extent.of(ArrayPoints(located.features)))
+        decisions = decide_in_memory(model, X_ref)
+        partition = partition_behind(decisions)
+        names = partition.model.feature_names
+        self._rates = watched.rename(names)
+        unit = Standardization.of(Extent.of(ArrayPoints(partition.features)))
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
         seen = Streams.empty(self._rates.n_regions, len(unit.scale))
-        self._state = MonitorState(float(confidence), unit.shift, unit.scale, located.names, empty, seen)
-        reference = self._count(located, column_rows(located.decisions, X_ref))
-        labels = None if y_ref is None else self._labels(located, y_ref)
+        self._state = MonitorState(float(confidence), unit.shift, unit.scale, names, empty, seen)
+        reference = self._count(decisions, column_rows(decisions, X_ref))
+        labels = None if y_ref is None else self._labels(decisions, y_ref)
         self._state = replace(self._state, reference=reference if labels is None else reference + labels)
 
     @property
@@ -211,10 +213,10 @@ class Monitor(Result, SharedState, ShownAsCard):
         ValueError
             If labels are given but the reference has none.
         """
-        located = locate(self.model, X)
-        rows = column_rows(located.decisions, X)
-        tally = self._count(located, rows)
-        return self._take(tally if y is None else tally + self._labels(located, y), rows)
+        decisions = decide_in_memory(self.model, X)
+        rows = column_rows(decisions, X)
+        tally = self._count(decisions, rows)
+        return self._take(tally if y is None else tally + self._labels(decisions, y), rows)
 
     def update_labels(self, X: Any, y: ArrayLike) -> list[Alarm]:
         """Count labels that arrived later, of rows that `update` has already seen; returns new alarms as `update` does.
@@ -224,12 +226,12 @@ class Monitor(Result, SharedState, ShownAsCard):
         """
         if np.shape(X)[:1] == (0,) and np.size(y) == 0:
             return []
-        return self._take(self._labels(locate(self.model, X), y))
+        return self._take(self._labels(decide_in_memory(self.model, X), y))
 
     def decide(self, X: Any) -> Decisions:
         """The model's decisions; rows of regions with an alarm that `refuses` them get the cause DRIFTED."""
-        located = locate(self.model, X)
-        return refuse(located.decisions, np.isin(located.region, self._drifted_regions()), Cause.DRIFTED)
+        decisions = decide_in_memory(self.model, X)
+        return refuse(decisions, np.isin(decisions.region, self._drifted_regions()), Cause.DRIFTED)
 
     def evidence(self) -> pd.DataFrame:
         """The evidence that each rate has changed since the start, as natural logarithms, one row per region.
@@ -402,18 +404,19 @@ class Monitor(Result, SharedState, ShownAsCard):
             columns = latest_changes(self._recent.together(), self._recent.n_last)
             self._state = with_columns(self._state, columns, n_before)
 
-    def _count(self, located: LocatedRows, rows: ColumnRows | None) -> Tally:
+    def _count(self, decisions: Decisions, rows: ColumnRows | None) -> Tally:
+        region, places = decisions.region, partition_behind(decisions).features
         # Clipped so that the sum of squares is finite, as files require.
-        features = np.clip((located.features - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
-        above, beyond = self._rates.compare(located.region, located.features)
-        return Tally.of_rows(located.region, features, above, beyond, self._rates.n_regions, column_counts(rows))
+        features = np.clip((places - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
+        above, beyond = self._rates.compare(region, places)
+        return Tally.of_rows(region, features, above, beyond, self._rates.n_regions, column_counts(rows))
 
-    def _labels(self, located: LocatedRows, y: ArrayLike) -> Tally:
+    def _labels(self, decisions: Decisions, y: ArrayLike) -> Tally:
         labels = check_labels(y, "Monitor")
-        if len(labels) != len(located.region):
-            raise ValueError(f"There are {len(located.region):,} rows and {len(labels):,} labels; each row needs one.")
-        right = is_right(located.decisions.label, labels)
-        return Tally.of_labels(located.region, ~right, *self._state.reference.sums.shape)
+        if len(labels) != len(decisions):
+            raise ValueError(f"There are {len(decisions):,} rows and {len(labels):,} labels; each row needs one.")
+        right = is_right(decisions.label, labels)
+        return Tally.of_labels(decisions.region, ~right, *self._state.reference.sums.shape)
 
     def _drifted_regions(self) -> IntArray:
         return np.array([alarm.region for alarm in self.alarms if alarm.refuses], dtype=np.int64)

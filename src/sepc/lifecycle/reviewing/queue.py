@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions
+from sepc.decisions.decisions import Decisions, partition_behind
 from sepc.io.atomic_files import write_whole
 from sepc.io.codec import simple_value
 from sepc.io.container import read_bytes
@@ -23,7 +23,7 @@ from sepc.lifecycle.reviewing._queue_file import (
 )
 from sepc.lifecycle.reviewing.batch import Plan, Purpose, Review, bands_of
 from sepc.lifecycle.reviewing.certificate import Certificate, Evidence, certificate_of, queue_card
-from sepc.lifecycle.rows import SharedState, chosen_regions, decide_in_memory, feature_names, synchronized
+from sepc.lifecycle.rows import RowRegions, SharedState, decide_in_memory, synchronized
 from sepc.wording import check_number, counted
 
 # With fewer rows, the shares of bands are too inaccurate: docs/explanation/reviewing.md says how often that broke a
@@ -156,8 +156,8 @@ class ReviewQueue(SharedState, ShownAsCard):
         decide = self._least_trusted(trust, band, certify)[: n_rows - len(certify)]
         positions = np.concatenate([certify, decide])
         purpose = np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [len(certify), len(decide)])
-        if not self._features:
-            self._features = feature_names(decisions)
+        if not self._features and partition_behind(decisions) is not None:
+            self._features = partition_behind(decisions).model.feature_names
         self._n_chosen += 1
         review = Review(
             positions,
@@ -165,7 +165,7 @@ class ReviewQueue(SharedState, ShownAsCard):
             decisions.label[positions],
             trust[positions],
             band[positions],
-            chosen_regions(decisions, positions),
+            RowRegions.chosen(decisions, positions),
             decisions[positions],
             plan,
             self._n_chosen,

@@ -18,7 +18,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
 from sepc.estimators.selective.promise import Promise
-from sepc.estimators.unwrapping import unwrap
+from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.io.atomic_files import write_whole
 from sepc.lifecycle.sites._controls import FalseCounts, false_counts, promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
@@ -291,7 +291,7 @@ def certify(
     check_number("confidence", confidence, above=0, below=1)
     given = list(counts)
     classifier = unwrap(model).classifier
-    fitted = classifier.estimator_ if isinstance(classifier, SelectiveClassifier) else model
+    fitted = classifier.inner if makes_promise(classifier) else model
     _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)
     level = 1.0 - confidence
     if ledger is None:

@@ -1,4 +1,4 @@
-"""StratifiedClassifier: which rows have which model, the scikit-learn contract, and reasons with the stratum."""
+"""RoutedClassifier: which rows have which model, the scikit-learn contract, and reasons with the stratum."""
 
 import joblib
 import numpy as np
@@ -12,14 +12,14 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sepc import SEPClassifier, StratifiedClassifier, TrustedClassifier
+from sepc import RoutedClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import LeftOutWarning
 
 pd, pl = package_or_skip("pandas"), package_or_skip("polars")
 
 
 @pytest.mark.slow_cases("*SEPClassifier*")  # on every change, SEPClassifier is checked alone
-@parametrize_with_checks([StratifiedClassifier(own, by=[]) for own in (LogisticRegression(), SEPClassifier())])
+@parametrize_with_checks([RoutedClassifier(own, by=[]) for own in (LogisticRegression(), SEPClassifier())])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -42,7 +42,7 @@ def towns(n, seed):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = towns(1000, 0)
-    return StratifiedClassifier(SMALL, by="town").fit(X, y), *towns(500, 1)
+    return RoutedClassifier(SMALL, by="town").fit(X, y), *towns(500, 1)
 
 
 def test_every_stratum_learns_its_own_rule_from_the_other_columns(fitted):
@@ -57,32 +57,32 @@ def test_every_stratum_learns_its_own_rule_from_the_other_columns(fitted):
     assert table.columns.tolist() == ["town", "n_rows", "n_no", "n_yes", "model"]
     assert table["model"].tolist() == ["own", "own", "own", "pooled"]
     assert (table["n_no"] + table["n_yes"] == table["n_rows"]).all()
-    assert sorted(classifier.estimators_) == [0, 1, 2]
+    assert sorted(classifier.routes_) == [0, 1, 2]
     assert classifier.n_features_in_ == 3
     assert classifier.feature_names_in_.tolist() == ["a", "town", "b"]
-    for model in (*classifier.estimators_.values(), classifier.pooled_):
+    for model in (*classifier.routes_.values(), classifier.default_):
         assert model.feature_names_in_.tolist() == ["a", "b"]
-    assert classifier.pooled_.model_.class_counts.sum() == 1000
+    assert classifier.default_.model_.class_counts.sum() == 1000
 
 
 def test_each_row_is_decided_by_its_stratum_or_by_the_pooled_model(fitted):
     classifier, X, _ = fitted
     decisions = classifier.decide(X)
     south = (X["town"] == "south").to_numpy()
-    own, part = classifier.estimators_[1].decide(X.loc[south, ["a", "b"]]), decisions[south]
+    own, part = classifier.routes_[1].decide(X.loc[south, ["a", "b"]]), decisions[south]
     for name in ("label", "trust", "accepted", "cause", "probabilities"):
         np.testing.assert_array_equal(getattr(part, name), getattr(own, name))
-    assert (part.stratum == 1).all()
+    assert (part.route == 1).all()
     np.testing.assert_array_equal(decisions[::2].cause, decisions.cause[::2])
     for stratum, named in ((1, "town = south"), (2, "town missing")):
-        decision = decisions[int(np.flatnonzero(decisions.stratum == stratum)[0])]
+        decision = decisions[int(np.flatnonzero(decisions.route == stratum)[0])]
         assert decision.why() == f"among {named}: {decision.inner.why()}"
         assert decision.inner.label == decision.label
     some = X.head(10)
     for town in ("tiny", "elsewhere"):
         pooled = classifier.decide(some.assign(town=town))
-        assert (pooled.stratum == -1).all()
-        np.testing.assert_array_equal(pooled.label, classifier.pooled_.predict(some[["a", "b"]]))
+        assert (pooled.route == -2).all()
+        np.testing.assert_array_equal(pooled.label, classifier.default_.predict(some[["a", "b"]]))
         assert f"town = {town} has no model" in pooled[0].why()
 
 
@@ -93,7 +93,7 @@ def test_missing_values_are_a_category_however_they_are_spelt(fitted):
     for missing in (None, np.nan, pd.NA, pd.NaT):
         spelt = some.assign(town=pd.Series([missing] * len(some), index=some.index, dtype=object))
         np.testing.assert_array_equal(classifier.predict_proba(spelt), expected)
-        assert (classifier.decide(spelt).stratum == 2).all()
+        assert (classifier.decide(spelt).route == 2).all()
 
 
 def as_polars(X):
@@ -104,7 +104,7 @@ def test_frames_and_arrays_give_the_same_and_several_columns_make_combinations()
     (train, labels), (X, _) = towns(1000, 0), towns(500, 1)
 
     def fitted_to(by, give, n_jobs=None):
-        return StratifiedClassifier(LogisticRegression(), by=by, n_jobs=n_jobs).fit(give(train), labels)
+        return RoutedClassifier(LogisticRegression(), by=by, n_jobs=n_jobs).fit(give(train), labels)
 
     expected = fitted_to("town", pd.DataFrame).predict_proba(X)
     with joblib.parallel_config("threading"):
@@ -128,11 +128,11 @@ def test_a_pooled_model_of_its_own_sees_all_columns():
     X, y = towns(1000, 3)
     encoded = make_column_transformer((TargetEncoder(), ["town"]), remainder="passthrough")
     pooled = make_pipeline(encoded, SMALL)
-    classifier = StratifiedClassifier(SMALL, by="town", pooled=pooled).fit(X, y)
-    assert classifier.pooled_.feature_names_in_.tolist() == ["a", "town", "b"]
+    classifier = RoutedClassifier(SMALL, by="town", default=pooled).fit(X, y)
+    assert classifier.default_.feature_names_in_.tolist() == ["a", "town", "b"]
     elsewhere = X.assign(town="elsewhere")
     decisions = classifier.decide(elsewhere)
-    np.testing.assert_array_equal(decisions.label, classifier.pooled_.predict(elsewhere))
+    np.testing.assert_array_equal(decisions.label, classifier.default_.predict(elsewhere))
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_classes_that_a_stratum_lacks_have_probability_0():
     place, y = np.repeat([0, 1], 300), rng.integers(2, size=600)
     y = y + place
     X = np.column_stack([place, rng.normal(size=600) + 6 * y, rng.normal(size=600)])
-    classifier = StratifiedClassifier(TrustedClassifier(LogisticRegression(), cv=2), by=[0]).fit(X, y)
+    classifier = RoutedClassifier(TrustedClassifier(LogisticRegression(), cv=2), by=[0]).fit(X, y)
     probabilities = classifier.predict_proba(X)
     assert probabilities.shape == (600, 3)
     assert (probabilities[:300, 2] == 0).all()
@@ -154,32 +154,32 @@ def test_classes_that_a_stratum_lacks_have_probability_0():
 def test_a_stratum_of_one_class_is_pooled_unless_asked_for():
     X, y = towns(1000, 4)
     y[(X["town"] == "north").to_numpy()] = "no"
-    assert StratifiedClassifier(SMALL, by="town").fit(X, y).strata_.fitted.tolist() == [False, True, True, False]
-    asked = StratifiedClassifier(SMALL, by="town", min_class_rows=0).fit(X, y)
+    assert RoutedClassifier(SMALL, by="town").fit(X, y).strata_.fitted.tolist() == [False, True, True, False]
+    asked = RoutedClassifier(SMALL, by="town", min_class_rows=0).fit(X, y)
     assert asked.strata_.fitted.tolist() == [True, True, True, False]
     assert (asked.predict(X[X["town"] == "north"]) == "no").all()
 
 
 def test_methods_are_those_of_the_estimators():
     X, y = towns(600, 5)
-    only_labels = StratifiedClassifier(SVC(), by="town").fit(X, y)
+    only_labels = RoutedClassifier(SVC(), by="town").fit(X, y)
     assert not hasattr(only_labels, "predict_proba")
     assert only_labels.score(X, y) > 0.95
     assert not only_labels.decide(X).accepted.any()
     assert np.isnan(only_labels.decide(X).trust).all()
-    piped = StratifiedClassifier(make_pipeline(StandardScaler(), SMALL), by="town").fit(X, y)
+    piped = RoutedClassifier(make_pipeline(StandardScaler(), SMALL), by="town").fit(X, y)
     np.testing.assert_array_equal(piped.decide(X).label, piped.predict(X))
 
 
 def test_columns_that_are_constant_in_a_stratum_are_left_out_there_without_a_word():
     X, y = towns(300, 7)
     X["colour"] = np.where(X["town"] == "north", "red", np.resize(["blue", "green"], 300))
-    model = StratifiedClassifier(SMALL, by="town").fit(X, y)
-    summaries = [own.preparation_.summary() for own in model.estimators_.values()]
+    model = RoutedClassifier(SMALL, by="town").fit(X, y)
+    summaries = [own.preparation_.summary() for own in model.routes_.values()]
     assert any("left out: 'colour' (a constant)" in summary for summary in summaries)
-    assert model.pooled_.preparation_.summary() == "3 features: 2 numbers, 1 category"
+    assert model.default_.preparation_.summary() == "3 features: 2 numbers, 1 category"
     with pytest.warns(LeftOutWarning) as caught:
-        StratifiedClassifier(SMALL, by="town").fit(X.assign(colour="red"), y)
+        RoutedClassifier(SMALL, by="town").fit(X.assign(colour="red"), y)
     assert len(caught) == 1
 
 
@@ -196,7 +196,7 @@ def test_columns_that_are_constant_in_a_stratum_are_left_out_there_without_a_wor
 )
 def test_explains_wrong_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        StratifiedClassifier(SMALL, **parameters).fit(*towns(50, 8))
+        RoutedClassifier(SMALL, **parameters).fit(*towns(50, 8))
 
 
 def test_explains_wrong_data():
@@ -210,4 +210,4 @@ def test_explains_wrong_data():
         (SMALL, "town", X.head(0), y[:0], "no rows"),
     ):
         with pytest.raises(ValueError, match=message):
-            StratifiedClassifier(model, by=by).fit(rows, labels)
+            RoutedClassifier(model, by=by).fit(rows, labels)
