@@ -30,7 +30,7 @@ LAYERS = [
     {"decisions"},
     {"model"},
     {"columns", "io"},
-    {"looking"},
+    {"looking", "tables"},
     {"estimators"},
     {"model_files", "metrics", "landscape", "recourses"},
     {"views"},
@@ -53,13 +53,14 @@ ENGINES = {
     "dask": {"engines.py", "dask_scoring.py", "base.py"},
     "pyarrow": {
         "streams.py",
+        "_batches.py",
+        "files.py",
+        "table_file.py",
         "rows.py",
-        "_csv_table.py",
-        "_parquet_table.py",
+        "labelled_rows.py",
+        "landscape.py",
         "decision_files.py",
         "_written_files.py",
-        "source.py",
-        "tables.py",
     },
 }
 # Commands for models in production; the rest of the library knows nothing of what comes after a model is fitted.

@@ -30,7 +30,7 @@ def test_the_top_level_is_what_most_people_need():
     needed = """
     RoutedClassifier SEPClassifier SelectiveClassifier TrustedClassifier
     Cause Costs Decision Decisions Edit decide
-    Landscape Recourse RecourseTable Report compare enclose inspect load look recourse report save
+    Landscape Recourse RecourseTable Report compare enclose inspect load look read_table recourse report save
     """
     assert sorted(sepc.__all__) == sorted(needed.split())
     arrays, about = ["accepted", "cause", "label", "probabilities", "region", "trust"], ["by", "classes", "index"]

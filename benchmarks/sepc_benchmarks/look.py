@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from sepc import SEPClassifier, look
 from sepc.cli.entry import parser
-from sepc.cli.labelled_rows import found_rows, read_sample, read_spread
+from sepc.cli.labelled_rows import labelled_table, read_sample, read_spread
 from sepc.cli.look import MOST_ROWS
-from sepc.cli.rows import open_table
-from sepc.cli.source import source_from
+from sepc.cli.source import open_table
 from sepc.columns.kinds import Kind, ReadColumns, kinds_of, read_columns
 from sepc.columns.table import column_of
 from sepc.estimators.sep import given_tables
@@ -146,9 +145,9 @@ def commands(n: int, rounds: int) -> list[dict[str, Any]]:
 
 def sampled(options: argparse.Namespace) -> Any:
     """The rows that the command looks at."""
-    with open_table(source_from(options)) as opened:
-        spread = read_spread(opened, options, MOST_ROWS)
-        return read_sample(found_rows(opened, options), options, MOST_ROWS) if spread is None else spread
+    opened = open_table(options)
+    spread = read_spread(opened, options, MOST_ROWS)
+    return read_sample(labelled_table(opened, options), options, MOST_ROWS) if spread is None else spread
 
 
 def command_seconds(path: Path) -> float:

@@ -40,6 +40,7 @@ def sizes(data: Dataset, small: bool) -> list[dict[str, Any]]:
     for by in BY[:2] if small else (*BY, data.categorical):
         chosen = data.features[[*by, data.numeric.columns[0]]]
         strata = RoutedClassifier(DummyClassifier(), by=list(by)).fit(chosen, data.target).strata_
+        assert strata is not None
         n_own = int(strata.n_rows[strata.fitted].sum())
         records.append(
             {

@@ -124,7 +124,7 @@ def rare_class(small: bool) -> list[dict[str, Any]]:
             X_test, y_test = _rare_rows(rng, 20_000, 200)
             decisions = SEPClassifier(class_weight=class_weight).fit(X, y).decide(X_test)
             own = class_scores(decisions.label, decisions.accepted, y_test, np.array(["common", "rare"]))
-            found.append([*(each.all_rows.recall for each in own), own[1].n_wrong_accepted])
+            found.append([*(each.all_rows.recall or 0.0 for each in own), own[1].n_wrong_accepted])
             warned += len(warnings_of(own))
         common, rare, missed = np.mean(found, axis=0)
         records.append(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sepc.recourses.many_rows import RecourseTable
     from sepc.recourses.recourse import Recourse
     from sepc.reporting.report import Report, report
+    from sepc.tables.table_file import read_table
 
 # The module that defines each public name, imported on first use so that `import sepc` is quick.
 _HOME = {
@@ -44,6 +45,7 @@ _HOME = {
     "inspect": "sepc.model_files",
     "load": "sepc.model_files",
     "look": "sepc.looking.look",
+    "read_table": "sepc.tables.table_file",
     "recourse": "sepc.recourses.asking",
     "report": "sepc.reporting.report",
     "save": "sepc.model_files",
@@ -69,6 +71,7 @@ __all__ = [
     "inspect",
     "load",
     "look",
+    "read_table",
     "recourse",
     "report",
     "save",

@@ -21,6 +21,7 @@ from sepc.model.terms import Term, Terms
 from sepc.model.weights import Weights
 from sepc.recourses.recourse import Answer, FeatureChange
 from sepc.reporting.figures import ReportFigures
+from sepc.tables.table_file import TableFile
 
 __all__ = [
     "Answer",
@@ -52,6 +53,7 @@ __all__ = [
     "SelectiveDecisions",
     "Strata",
     "Suspects",
+    "TableFile",
     "Term",
     "Terms",
     "TrustModel",

@@ -78,7 +78,7 @@ def test_diff_says_what_compare_does_also_in_blocks(place, run, facts, tmp_path,
         zip(expected.groups.key, expected.groups.n_changed.tolist(), strict=True)
     )
     assert whole["parts"] == [{"part": "model", "n_changed": expected.n_changed}]
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 150)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 150)
     ran = run(*words(place), "--group", "ward", "--json", "--output", tmp_path / "changes.html")
     blocks = json.loads(ran.out)
     for facts_of_run in (whole, blocks):

@@ -75,7 +75,7 @@ DRESSES = {
 
 @pytest.mark.parametrize("dress", DRESSES)
 def test_columns_are_read_as_in_training(dress, place, visits, trust_of, tmp_path, monkeypatch):
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 50)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 50)
     table = DRESSES[dress](visits)
     wanted = load(place / "m.sepc").decide(visits.drop(columns="y")).trust[table.index]
     table.to_csv(tmp_path / "new.csv", index=False)
@@ -176,7 +176,7 @@ def test_categories_that_look_like_numbers(visits, facts, trust_of, tmp_path):
         assert told["taken_as"] == "3 features: 1 number, 2 categories"
         trusts = [trust_of(tmp_path, tmp_path / f"t.{other}") for other in ("csv", "parquet")]
         np.testing.assert_array_equal(*trusts)
-        assert load(tmp_path / "m.sepc").preparation_.categories["ward"].values == ("171", "815")
+        assert load(tmp_path / "m.sepc").preparation_.categories["ward"].values == (171, 815)
 
 
 @pytest.mark.slow

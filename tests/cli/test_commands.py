@@ -45,7 +45,7 @@ def models(wdbc):
 
 @pytest.mark.parametrize(("kind", "suffix"), list(zip(KINDS, ["csv", "parquet"] * 4, strict=True)))
 def test_scores_are_the_decisions(kind, suffix, models, wdbc, folder, tmp_path, run, monkeypatch):
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 100)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 100)
     model = models[kind]
     save(model, tmp_path / "m.sepc")
     ran = run("score", tmp_path / "m.sepc", folder / f"wdbc.{suffix}", "--output", tmp_path / f"out.{suffix}")

@@ -24,7 +24,7 @@ def table_of(n, d=3):
 @pytest.fixture
 def fit(run, tmp_path, monkeypatch):
     """Fit on a table as if it were large."""
-    monkeypatch.setattr("sepc.cli.fitting.SMALL_CELLS", 0)
+    monkeypatch.setattr("sepc.tables.fitted_rows.SMALL_CELLS", 0)
 
     def fitted(table, *more):
         table.to_parquet(tmp_path / "t.parquet", row_group_size=100)
@@ -49,9 +49,6 @@ def test_a_fit_from_a_file_is_that_of_the_library(fit, tmp_path):
 
 ODD = {
     "column 'x1' has missing values": lambda table: table.assign(x1=table["x1"].where(table["x1"] > -2.0)),
-    "column 'ward' does not hold numbers": lambda table: table.assign(ward=np.arange(len(table)) % 3).astype(
-        {"ward": str}
-    ),
     "column 'nr' may be a constant, an id or an index": lambda table: table.assign(nr=range(len(table))),
     "column 'one' may be a constant, an id or an index": lambda table: table.assign(one=1.0),
     "some cells of column 'y' are empty or not labels": lambda table: table.assign(y=table["y"].where(table.index > 4)),

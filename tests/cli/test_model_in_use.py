@@ -82,7 +82,7 @@ def test_the_state_is_that_of_the_library(place, started, own, run, facts, monke
     """Row for row and alarm for alarm, also in blocks, and Python goes on where the command stopped."""
     own.update(*table_of(place / "quiet.csv"))
     with monkeypatch.context() as patch:
-        patch.setattr("sepc.cli.tables.BATCH_ROWS", 70)
+        patch.setattr("sepc.tables.files.BATCH_ROWS", 70)
         run(*started, place / "quiet.csv", "--target", "side")
     again = Monitor.load(started[-1], own.model)
     pd.testing.assert_frame_equal(again.evidence(), own.evidence())
@@ -101,7 +101,7 @@ def test_rows_that_were_counted_are_not_counted_again(place, started, run, tmp_p
     first = run(*started, place / "moved.csv")
     moved = pd.read_csv(place / "moved.csv")
     moved.to_parquet(tmp_path / "other.parquet")
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 70)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 70)
     second = run(*started, tmp_path / "other.parquet")
     assert (first.code, second.code) == (ALARM, ALARM)
     assert "again" in second.out

@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def drawn(folder, tmp_path, monkeypatch):
     """All that a command draws on a terminal while it scores 15,000 rows in small blocks."""
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 50)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 50)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     table, name = pd.read_csv(folder / "wdbc.csv"), f"rows{HIDDEN}.csv"

@@ -105,7 +105,7 @@ def test_an_interrupted_run_adds_nothing(folder, started, tmp_path):
 
 def test_rows_that_cannot_be_used_add_nothing(folder, wdbc, started, tmp_path, refused, monkeypatch):
     """Also if the bad cell comes in a later block."""
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 100)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 100)
     before = (tmp_path / "watch.sepc").read_bytes()
     table = wdbc.copy()
     table.loc[500, "worst area"] = np.inf

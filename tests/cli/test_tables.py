@@ -35,7 +35,7 @@ def long():
 @pytest.mark.parametrize("row_group_size", [None, 5_000, 70_000, N])
 def test_a_table_is_never_held_as_a_whole(row_group_size, place, long, tmp_path, run, monkeypatch):
     """What Arrow holds when the last row is decided; its own default keeps every byte of Parquet until the end."""
-    monkeypatch.setattr("sepc.cli.tables.BATCH_ROWS", 2**14)
+    monkeypatch.setattr("sepc.tables.files.BATCH_ROWS", 2**14)
     path = tmp_path / ("long.csv" if row_group_size is None else "long.parquet")
     if row_group_size is None:
         pa_csv.write_csv(long, path)

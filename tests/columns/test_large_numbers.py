@@ -8,8 +8,9 @@ import sepc
 import sepc.onnx
 import sepc.sql
 from sepc import SEPClassifier
-from sepc.cli.tables import matched, objects
+from sepc.cli.rows import matched
 from sepc.columns.categories import category
+from sepc.tables.table_file import objects
 
 pd = package_or_skip("pandas")
 

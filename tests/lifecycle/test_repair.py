@@ -148,13 +148,13 @@ def test_a_fold_judges_only_regions_chosen_without_it():
 def test_the_test_is_mcnemars():
     before = np.array([True] * 9 + [False] * 3 + [True] * 5)
     after = np.array([False] * 9 + [True] * 3 + [True] * 5)
-    (alone,) = Judgement(np.full(17, 4), before, after).tests([4])
+    (alone,) = Judgement(np.full(17, 4), before, after).changes([4], {}, str, 0.1)
     assert alone.p_value == pytest.approx(binomtest(9, 12, alternative="greater").pvalue)
-    assert (alone.n_rows, alone.errors_before, alone.errors_after, alone.n_together) == (17, 14, 8, 1)
-    together = Judgement(np.repeat([4, 7, 4], [9, 3, 5]), before, after).tests([4, 7])
+    assert (alone.n_judged, alone.errors_before, alone.errors_after, alone.n_together) == (17, 14, 8, 1)
+    together = Judgement(np.repeat([4, 7, 4], [9, 3, 5]), before, after).changes([4, 7], {}, str, 0.1)
     assert [one.p_value for one in together] == [alone.p_value] * 2
     assert [one.errors_after for one in together] == [5, 3]
-    assert Judgement(np.array([], dtype=int), before[:0], after[:0]).tests([4])[0].p_value == 1.0
+    assert Judgement(np.array([], dtype=int), before[:0], after[:0]).changes([4], {}, str, 0.1)[0].p_value == 1.0
 
 
 def test_regions_with_few_rows_are_tested_together():

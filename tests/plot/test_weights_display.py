@@ -12,7 +12,8 @@ from sepc import SelectiveClassifier, SEPClassifier
 from sepc.documents.drawing import colour
 from sepc.plot import WeightsDisplay
 
-colors, pd = package_or_skip("matplotlib.colors"), package_or_skip("pandas")
+colors, patches = package_or_skip("matplotlib.colors"), package_or_skip("matplotlib.patches")
+pd = package_or_skip("pandas")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
         assert len(ax.patches) == len(curve.n_rows)
         assert min(ax.get_yticks()) >= min(one.term.min() for one in display.curves) - 0.5
     assert axes[0].get_ylabel() == "malignant against benign"
-    bars = ellipsoids.patches
+    bars = [bar for bar in ellipsoids.patches if isinstance(bar, patches.Rectangle)]
     assert [bar.get_width() for bar in bars] == [abs(one.inside) for one in display.ellipsoids]
     owners = [classifier.model_.owners[one.number] for one in display.ellipsoids]
     assert [colors.to_hex(bar.get_facecolor()) for bar in bars] == [colour(int(k)) for k in owners]

@@ -14,6 +14,12 @@ NAMES = ("width", "height", "depth")
 N, GROUP = 2400, 400
 
 
+@pytest.fixture(autouse=True)
+def _files_are_large(monkeypatch):
+    """Files that a fit would read into memory are read block by block."""
+    monkeypatch.setattr("sepc.estimators.sep.estimator.rows_for_fit", lambda file, y, forced: (file, y))
+
+
 def table(X, y, names=NAMES):
     return pa.table({**{name: X[:, j] for j, name in enumerate(names)}, "target": y})
 

@@ -12,16 +12,15 @@ from typing import IO, Any
 from sepc.cli._messages import InputError
 from sepc.cli._model_rows import beside, main_classifier
 from sepc.cli.fitting import plan_of
-from sepc.cli.labelled_rows import found_rows, read_sample
-from sepc.cli.rows import open_table
-from sepc.cli.source import PACKED, Source, source_from
-from sepc.cli.tables import ColumnType, Table, as_text, check_names
+from sepc.cli.labelled_rows import as_text, labelled_table, read_sample
+from sepc.cli.source import open_table
 from sepc.io.atomic_files import replacing
+from sepc.tables.files import PACKED, Source
+from sepc.tables.table_file import TableFile, read_table
 from sepc.wording import counted, shown
 
 # The column of the file of ids that holds row numbers instead of ids.
 ROW = "row"
-ALL_ROWS = 2**62
 # Options of a fit that decide whether a file may be read in blocks, and that a fitted model does not need.
 NOT_GIVEN: dict[str, Any] = {"by": [], "max_risk": None, "merge_labels": False, "test_last": 0.0, "test_size": 0.0}
 
@@ -47,11 +46,12 @@ class TrainingTable:
 
 def training_table(options: argparse.Namespace, model: Any) -> TrainingTable:
     """Read the table as `sepc fit` does, and find the rows to erase."""
-    source = source_from(options)
+    table = open_table(options)
+    source = table.source
     if source.format == "excel" or source.is_standard_input or source.path.endswith(PACKED):
         raise InputError(f"{source.name}: the table must be a CSV or Parquet file that is not compressed.")
     X, y, numbers = _read(options, model)
-    return TrainingTable(X, y, numbers, _rows_to_erase(options, source))
+    return TrainingTable(X, y, numbers, _rows_to_erase(options, table))
 
 
 def left_table(options: argparse.Namespace, model: Any, path: str) -> tuple[Any, Any, int]:
@@ -72,35 +72,32 @@ def _read(options: argparse.Namespace, model: Any) -> tuple[Any, Any, Any]:
     by = [str(names[j]) for j in getattr(model, "by_", ())]
     inner = main_classifier(model).categorical_features
     declared = [] if inner is None or isinstance(inner, str) else [str(name) for name in inner]
-    given = vars(options) | {
+    changed = vars(options) | {
         "features": [str(name) for name in names if str(name) not in by],
         "categorical": [*options.categorical, *declared],
         "drop": [],
         "use": [],
         **NOT_GIVEN,
     }
-    chosen = argparse.Namespace(**given)
-    with open_table(source_from(chosen)) as table:
-        reader = found_rows(table, chosen, by)
-        if is_partition(model) and plan_of(reader, chosen).in_blocks:
-            return chosen.data, chosen.target, np.arange(1, (table.n_rows or 0) + 1)
-        sample = read_sample(reader, chosen, ALL_ROWS)
+    chosen = argparse.Namespace(**changed)
+    given = labelled_table(open_table(chosen), chosen, by)
+    if is_partition(model) and plan_of(given, chosen).in_blocks:
+        return chosen.data, chosen.target, np.arange(1, (given.table.n_rows or 0) + 1)
+    sample = read_sample(given, chosen)
     return sample.rows.X, sample.rows.y, sample.numbers
 
 
-def _rows_to_erase(options: argparse.Namespace, source: Source) -> set[int]:
+def _rows_to_erase(options: argparse.Namespace, table: TableFile) -> set[int]:
     """The numbers of the rows that the file of ids names."""
-    wanted = Source(options.rows, "csv")
-    with open_table(wanted) as ids:
-        if len(ids.names) != 1:
-            raise InputError(f"{options.rows} has {len(ids.names)} columns; give a single one, of ids or row numbers.")
-        name = ids.names[0]
-        named = [cell for cells in _texts(ids, name) for cell in cells if cell]
-    with open_table(source) as table:
-        if name == ROW and ROW not in table.names:
-            return _row_numbers(options, named)
-        check_names(table, [name])
-        cells = [cell for cells in _texts(table, name) for cell in cells]
+    ids, source = read_table(options.rows, format="csv"), table.source
+    if len(ids.names) != 1:
+        raise InputError(f"{options.rows} has {len(ids.names)} columns; give a single one, of ids or row numbers.")
+    name = ids.names[0]
+    named = [cell for cell in _texts(ids, name) if cell]
+    if name == ROW and ROW not in table.names:
+        return _row_numbers(options, named)
+    table.check_names([name])
+    cells = _texts(table, name)
     missing = sorted(set(named) - set(cells))
     if missing or not named:
         which = (
@@ -121,19 +118,19 @@ def _row_numbers(options: argparse.Namespace, named: list[str]) -> set[int]:
     return numbers
 
 
-def _texts(table: Table, name: str) -> Iterator[list[str]]:
-    for batch in table.batches([name], {name: ColumnType.TEXT}):
-        yield as_text(batch.columns[name]).to_pylist()
+def _texts(table: TableFile, name: str) -> list[str]:
+    return [cell for batch in table.batches([name]) for cell in as_text(table, batch.columns[name])]
 
 
 def write_rest(options: argparse.Namespace, rows_to_erase: set[int]) -> None:
     """Write the table without some rows, in its own format and with all its columns."""
-    source = source_from(options)
+    table = open_table(options)
+    source = table.source
     if source.format != _format_of(options):
         raise InputError(f"--rest {options.rest}: the name must end like that of {source.name}.")
     with replacing(options.rest) as temporary:
         if source.format == "parquet":
-            _write_parquet(source, rows_to_erase, options.target, temporary)
+            _write_parquet(table, rows_to_erase, options.target, temporary)
         else:
             _write_csv(source, rows_to_erase, temporary)
 
@@ -143,21 +140,18 @@ def _format_of(options: argparse.Namespace) -> str:
     return "parquet" if ending.endswith((".parquet", ".pq")) else "csv"
 
 
-def _write_parquet(source: Source, rows_to_erase: set[int], target: str, path: str) -> None:
+def _write_parquet(table: TableFile, rows_to_erase: set[int], target: str, path: str) -> None:
     import numpy as np
 
     from sepc.points.streams import write_some
 
-    with open_table(source) as table:
-        n_rows = table.n_rows or 0
-    left = np.setdiff1d(np.arange(n_rows), np.array(sorted(rows_to_erase), dtype=np.int64) - 1)
-    write_some(source.path, target, left, path)
+    left = np.setdiff1d(np.arange(table.n_rows or 0), np.array(sorted(rows_to_erase), dtype=np.int64) - 1)
+    write_some(table.source.path, target, left, path)
 
 
 def _write_csv(source: Source, rows_to_erase: set[int], path: str) -> None:
     """Copy a CSV file record by record, each as it is written."""
-    with open_table(source) as table:
-        separator = table.source.separator or ","
+    separator = source.separator or ","
     with source.opened() as stream, open(path, "w", encoding="utf-8", newline="") as out:
         text = _Lines(stream)
         number = -1

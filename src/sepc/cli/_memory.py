@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sepc.cli._messages import InputError
+from sepc.tables.free_memory import GIGABYTE, free_bytes, in_gigabytes
 from sepc.wording import counted, visible
-
-GIGABYTE = 10**9
-
-# For both versions of control groups: the folder of a container, its limit, its usage, and the part of that which is
-# file cache that the system would drop.
-GROUPS = (
-    ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
 
 # Bytes that fits were measured to need: for each cell and each row of the table, for each pair of features, and for
 # each weight of each row that weights are fitted to. Measured from 2,000 rows of 1,500
@@ -64,24 +52,6 @@ def needed_bytes(n_rows: int, n_features: int) -> int:
     return held + PER_PAIR * n_features**2 + PER_WEIGHT * weighed * n_weights
 
 
-def free_bytes() -> int | None:
-    """The memory that this process may still take; None if the system does not say."""
-    return min(_limits(), default=None)
-
-
-def _limits() -> Iterator[int]:
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        yield 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    for folder, limit, used, droppable in GROUPS:
-        with suppress(OSError, ValueError, KeyError):
-            files = dict(line.split() for line in Path(folder, "memory.stat").read_text(encoding="ascii").splitlines())
-            taken = int(Path(folder, used).read_text(encoding="ascii")) - int(files[droppable])
-            yield max(0, int(Path(folder, limit).read_text(encoding="ascii")) - taken)
-    with suppress(AttributeError, OSError, ValueError):
-        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
 @dataclass(frozen=True)
 class MemoryLimit:
     """The memory that a fit may take: `n_bytes`, or any amount if None; `reason` says what sets the limit."""
@@ -110,12 +80,6 @@ class MemoryLimit:
                     f"{in_gigabytes(needed)} of memory, and {in_gigabytes(self.n_bytes)} {self.reason}. "
                     "Choose columns with --features or --drop, or give fewer rows."
                 )
-
-
-def in_gigabytes(n_bytes: int) -> str:
-    """A number of bytes as in "2.5 GB"."""
-    gigabytes = n_bytes / GIGABYTE
-    return f"{gigabytes:,.0f} GB" if gigabytes >= 10 else f"{gigabytes:.2g} GB"
 
 
 # Seconds before the first line, so that short work shows none; and between redraws.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sepc.cli._messages import InputError, names_in
-from sepc.cli.source import check_readable
+from sepc.tables.files import check_readable
 from sepc.wording import listed, visible
 
 

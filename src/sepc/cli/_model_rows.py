@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli._memory import add_memory_argument
 from sepc.cli._messages import InputError, complain
 from sepc.cli._model_file import add_model_arguments
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Batch, ColumnType, Features, Table, check_names, data_frame
+from sepc.cli.rows import Reading, RowReader, data_frame
+from sepc.cli.source import add_table_arguments, open_table
+from sepc.tables.table_file import Batch, TableFile
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ModelColumns:
     """What a model takes from a table."""
 
-    readings: dict[str, ColumnType] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
     categories: dict[str, set[Any]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
 
@@ -35,7 +35,7 @@ def columns_of_model(model: Any) -> ModelColumns:
     """The columns of a fitted estimator, from the preparations of all classifiers in it."""
     from sepc.columns.kinds import Kind
 
-    readings: dict[str, ColumnType] = {}
+    readings: dict[str, Reading] = {}
     categories: dict[str, set[Any]] = {}
     used: set[str] = set()
     unused: set[str] = set()
@@ -43,14 +43,14 @@ def columns_of_model(model: Any) -> ModelColumns:
         for column in preparation.columns:
             (unused if column.kind is Kind.LEFT_OUT else used).add(column.name)
             if column.kind is Kind.CATEGORY:
-                readings[column.name] = ColumnType.TEXT
+                readings[column.name] = Reading.CATEGORY
                 categories.setdefault(column.name, set()).update(preparation.categories[column.name].values)
             elif column.written is not None:
-                readings[column.name] = ColumnType.WRITTEN
+                readings[column.name] = Reading.WRITTEN
             elif column.kind is Kind.DATE:
-                readings[column.name] = ColumnType.DATE
+                readings[column.name] = Reading.DATE
     left_out = frozenset(unused - used)
-    return ModelColumns(readings | dict.fromkeys(left_out, ColumnType.FOUND), categories, left_out)
+    return ModelColumns(readings | dict.fromkeys(left_out, Reading.GROUP), categories, left_out)
 
 
 def left_out_of(model: Any) -> dict[str, str]:
@@ -98,7 +98,11 @@ class Scorer:
     estimator: Any
     names: tuple[str, ...]
     columns: ModelColumns
-    features: Features
+    readings: dict[str, Reading]
+
+    def reader(self, table: TableFile, target: str | None = None, copied: Sequence[str] = ()) -> RowReader:
+        """A reader of these columns in a table, of labels and of columns to copy."""
+        return RowReader(table, self.readings, self.columns.categories, target, self.estimator.classes_, copied)
 
     def decide(self, arrays: dict[str, Any]) -> Any:
         """Decide on rows, given by their features."""
@@ -110,7 +114,7 @@ class Scorer:
         """Features as the model takes them: an array if all are numbers, else a DataFrame."""
         import numpy as np
 
-        if not self.features.by and not self.columns.readings:
+        if not self.columns.readings and Reading.GROUP not in self.readings.values():
             return np.stack(list(arrays.values())).T
         # Columns left out must be present, but only by name.
         return data_frame({name: arrays.get(name) for name in self.names})
@@ -123,7 +127,7 @@ class Scorer:
         return data_frame({str(own): arrays.get(name) for own, name in zip(names, self.names, strict=True)})
 
 
-def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
+def scorer_for(estimator: Any, table: TableFile, features: Sequence[str] | None, but: Collection[str] = ()) -> Scorer:
     """Match the model's features with the columns of a table: by name, or in order if the model has no names."""
     names = getattr(estimator, "feature_names_in_", None)
     if features or names is None:
@@ -140,10 +144,10 @@ def scorer_for(estimator: Any, table: Table, features: Sequence[str] | None, but
     from sepc.estimators.unwrapping import category_positions
 
     by = tuple(chosen[j] for j in category_positions(estimator))
-    known = columns.readings | dict.fromkeys(by, ColumnType.FOUND)
-    readings = {name: known.get(name, ColumnType.NUMBER) for name in chosen if name not in columns.left_out}
-    check_names(table, list(readings))
-    return Scorer(estimator, chosen, columns, Features(readings, by, columns.categories))
+    known = columns.readings | dict.fromkeys(by, Reading.GROUP)
+    readings = {name: known.get(name, Reading.NUMBER) for name in chosen if name not in columns.left_out}
+    table.check_names(list(readings))
+    return Scorer(estimator, chosen, columns, readings)
 
 
 # Hexadecimal digits of a digest: half of a SHA-256 is enough, because nobody gains from a collision.
@@ -220,22 +224,20 @@ def rows_in_memory(
 ) -> tuple[ModelRows, str]:
     """All rows of the table that the options name, and their digest; raises if they do not fit in memory."""
     digest = RowDigest()
-    with open_table(source_from(options)) as table:
-        scorer, rows = _reader(table, estimator, options.features, target, copied)
-        with rows.batches(options, ahead=True, in_memory=True) as batches:
-            parts = [_part(rows, batch, digest) for batch in batches]
-    return _model_rows(scorer, _joined(parts)), digest.of_rows()
+    scorer, rows = _reader(options, estimator, target, copied)
+    with rows.batches(options, ahead=True, in_memory=True) as batches:
+        parts = [part_of(rows, batch, digest) for batch in batches]
+    return _model_rows(scorer, joined(parts)), digest.of_rows()
 
 
 def rows_in_batches(
     options: argparse.Namespace, estimator: Any, target: str | None, digest: RowDigest, copied: Sequence[str] = ()
 ) -> Generator[ModelRows, None, None]:
     """The rows of the table that the options name, some at a time; all are added to `digest`."""
-    with open_table(source_from(options)) as table:
-        scorer, rows = _reader(table, estimator, options.features, target, copied)
-        with rows.batches(options, ahead=True) as batches:
-            for batch in batches:
-                yield _model_rows(scorer, _part(rows, batch, digest))
+    scorer, rows = _reader(options, estimator, target, copied)
+    with rows.batches(options, ahead=True) as batches:
+        for batch in batches:
+            yield _model_rows(scorer, part_of(rows, batch, digest))
 
 
 def add_feedback_arguments(parser: argparse.ArgumentParser) -> None:
@@ -259,7 +261,7 @@ def read_feedback(options: argparse.Namespace, estimator: Any) -> tuple[Any, Any
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class Part:
     """Columns of some rows: features, true labels and columns to copy."""
 
     arrays: dict[str, Any]
@@ -268,30 +270,33 @@ class _Part:
 
 
 def _reader(
-    table: Table, estimator: Any, features: Sequence[str] | None, target: str | None, copied: Sequence[str] = ()
+    options: argparse.Namespace, estimator: Any, target: str | None, copied: Sequence[str]
 ) -> tuple[Scorer, RowReader]:
-    asked = [] if target is None else [target]
-    check_names(table, [*asked, *copied])
-    scorer = scorer_for(estimator, table, features, but=asked)
-    return scorer, RowReader(table, scorer.features, target, estimator.classes_, copied)
+    table, asked = open_table(options), [] if target is None else [target]
+    table.check_names([*asked, *copied])
+    scorer = scorer_for(estimator, table, options.features, but=asked)
+    return scorer, scorer.reader(table, target, copied)
 
 
-def _part(rows: RowReader, batch: Batch, digest: RowDigest) -> _Part:
+def part_of(rows: RowReader, batch: Batch, digest: RowDigest | None = None) -> Part:
+    """The columns of a batch; they are added to `digest`, if given."""
     labels = None if rows.target is None else rows.labels(batch)
     arrays = rows.arrays(batch)
-    digest.add(arrays, labels)
-    return _Part(arrays, labels, {name: batch.columns[name].to_pylist() for name in rows.copied})
+    if digest is not None:
+        digest.add(arrays, labels)
+    return Part(arrays, labels, {name: batch.columns[name].to_pylist() for name in rows.copied})
 
 
-def _joined(parts: list[_Part]) -> _Part:
+def joined(parts: list[Part]) -> Part:
+    """All rows of several parts."""
     import numpy as np
 
     first = parts[0]
     arrays = {name: np.concatenate([part.arrays[name] for part in parts]) for name in first.arrays}
     labels = None if first.labels is None else np.concatenate([part.labels for part in parts])
     kept = {name: [cell for part in parts for cell in part.kept[name]] for name in first.kept}
-    return _Part(arrays, labels, kept)
+    return Part(arrays, labels, kept)
 
 
-def _model_rows(scorer: Scorer, part: _Part) -> ModelRows:
+def _model_rows(scorer: Scorer, part: Part) -> ModelRows:
     return ModelRows(scorer.named_table(part.arrays), part.labels, part.kept, scorer.estimator.classes_.dtype.kind)

@@ -12,7 +12,7 @@ from sepc.cli._model_rows import ModelRows, rows_in_memory
 from sepc.cli._state_files import locked
 from sepc.cli._written_files import check_result_file, write_result
 from sepc.cli.diff import add_paired_arguments
-from sepc.cli.source import check_readable
+from sepc.tables.files import check_readable
 
 if TYPE_CHECKING:
     from sepc.lifecycle import PlanCheck

@@ -11,7 +11,8 @@ from sepc.cli._messages import WRONG_INPUT, InputError, names_in, say
 from sepc.cli._model_file import in_words, load_model
 from sepc.cli._model_rows import ModelRows, RowDigest, rows_in_batches
 from sepc.cli._written_files import check_result_file, write_result
-from sepc.cli.source import STANDARD_INPUT, add_table_arguments
+from sepc.cli.source import add_table_arguments
+from sepc.tables.files import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from sepc.lifecycle.compare import RowBatch

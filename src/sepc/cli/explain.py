@@ -12,9 +12,9 @@ from sepc.cli._model_file import add_key_argument, load_model
 from sepc.cli._model_rows import scorer_for
 from sepc.cli.letter import add_letter_arguments, write_letter
 from sepc.cli.recourse import add_recourse_arguments, explain_recourse
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import Source, add_table_arguments, source_from
-from sepc.cli.tables import Batch
+from sepc.cli.source import add_table_arguments, open_table
+from sepc.tables.files import Source
+from sepc.tables.table_file import Batch
 from sepc.wording import counted, visible
 
 Decider = Callable[[Batch], Any]
@@ -58,18 +58,18 @@ def run(options: argparse.Namespace) -> None:
         explain_recourse(options)
         return
     estimator = load_model(options.model, options.key)
-    with open_table(source_from(options)) as table:
-        scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer.features)
+    table = open_table(options)
+    scorer = scorer_for(estimator, table, options.features)
+    rows = scorer.reader(table)
 
-        def decided(batch: Batch) -> Any:
-            return scorer.decide(rows.arrays(batch))
+    def decided(batch: Batch) -> Any:
+        return scorer.decide(rows.arrays(batch))
 
-        with rows.batches(options) as batches:
-            if options.row:
-                explanations = _chosen(table.source, batches, decided, options.row)
-            else:
-                explanations = _worst(batches, decided, options.worst)
+    with rows.batches(options) as batches:
+        if options.row:
+            explanations = _chosen(table.source, batches, decided, options.row)
+        else:
+            explanations = _worst(batches, decided, options.worst)
     say(options, "\n\n".join(f"Row {row['row']:,}: {visible(row['why'])}" for row in explanations), explanations)
 
 

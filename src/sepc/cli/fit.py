@@ -22,9 +22,8 @@ from sepc.cli.fitting import (
     split_words,
     with_merged_labels,
 )
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, found_rows, read_rows
-from sepc.cli.rows import open_table
-from sepc.cli.source import add_table_arguments, source_from
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, labelled_table, read_rows
+from sepc.cli.source import add_table_arguments, open_table
 from sepc.wording import MOST_NAMES, counted, listed, percent, plain, visible
 
 HELP = "fit a model on a table and write it to a file"
@@ -53,13 +52,12 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     from sepc.columns.kinds import read_columns
     from sepc.looking.row_order import leakage_findings
 
-    with open_table(source_from(options)) as table:
-        reader = found_rows(table, options, options.by)
-        plan = plan_of(reader, options)
-        if plan.in_blocks:
-            estimator, facts = _fitted_in_blocks(options, list(reader.features.readings), table.n_rows or 0)
-            return estimator, facts | {"read": plan.words}
-        rows = read_rows(reader, options)
+    given = labelled_table(open_table(options), options, options.by)
+    plan = plan_of(given, options)
+    if plan.in_blocks:
+        estimator, facts = _fitted_in_blocks(options, given.features, given.table.n_rows or 0)
+        return estimator, facts | {"read": plan.words}
+    rows = read_rows(given, options)
     merges: dict[str, Any] = {}
     if options.merge_labels:
         rows, pairs = with_merged_labels(rows)
@@ -68,7 +66,7 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     for finding in leakage_findings(*read_columns(training.X, (), ()), training.y):
         complain(f"warning: {finding}")
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
-    names, n_rows = [str(name) for name in training.X.columns], _rows_of_labels(training.y)
+    names, n_rows = training.X.column_names, _rows_of_labels(training.y)
     facts = _facts_of(estimator, names, n_rows, training.n_dropped, held_out)
     facts["why_dropped"] = "with empty cells" if options.missing == "drop" else "without a label"
     if held_out is not None:
@@ -77,7 +75,7 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return estimator, facts | merges | {"read": plan.words}
 
 
-def _fitted_in_blocks(options: argparse.Namespace, names: list[str], n_rows: int) -> tuple[Any, dict[str, Any]]:
+def _fitted_in_blocks(options: argparse.Namespace, names: Sequence[str], n_rows: int) -> tuple[Any, dict[str, Any]]:
     estimator = fitted(estimator_of(options), options.data, options.target, n_rows, quiet=options.quiet)
     n_rows_of = dict(zip(estimator.classes_.tolist(), estimator.model_.class_counts.tolist(), strict=True))
     return estimator, _facts_of(estimator, names, n_rows_of, 0, None)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, names_in, number_or_share, share
 from sepc.cli._model_rows import left_out_of, main_classifier
-from sepc.cli.labelled_rows import LabelledRows, categorical_features
-from sepc.cli.rows import LONGEST_LABEL, RowReader
-from sepc.cli.tables import Batch, ColumnType, quoted
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable, named_columns
+from sepc.cli.rows import batches_of, quoted
+from sepc.tables.fitted_rows import may_be_in_blocks, why_in_memory
 from sepc.wording import AS_SET, MOST_NAMES, listed, percent, shown
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def _partition(options: argparse.Namespace) -> Any:
 
     names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    named = {"categorical_features": categorical_features(options), "force_features": options.use}
-    return SEPClassifier(**given, **named, keep_rows=not options.no_rows, random_state=options.seed)
+    return SEPClassifier(**given, **named_columns(options), keep_rows=not options.no_rows, random_state=options.seed)
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
@@ -258,12 +257,6 @@ class RoundNotes:
         self.bar.update(f"{first}round {self.n_round}, {n_left:,} rows left")
 
 
-# Tables with at most this many cells are read into memory anyway; a block of a fit from a file is as large.
-SMALL_CELLS = 2**23
-# With more distinct labels than this, the table is read into memory, where they are checked.
-MOST_LABELS = 1_000
-
-
 @dataclass(frozen=True)
 class Plan:
     """How a table is read for a fit; `words` say so if the table is large enough for it to matter."""
@@ -272,82 +265,17 @@ class Plan:
     words: str = ""
 
 
-def plan_of(rows: RowReader, options: argparse.Namespace) -> Plan:
-    """Read a large Parquet file in blocks if all its features are numbers without missing values, else into memory."""
-    source, n_cells = rows.source, (rows.table.n_rows or 0) * len(rows.features.readings)
-    is_small = n_cells <= SMALL_CELLS
-    if source.format != "parquet" or source.is_standard_input or is_small:
+def plan_of(given: LabelledTable, options: argparse.Namespace) -> Plan:
+    """Read a large Parquet file in blocks if its cells allow it and nothing needs all rows, else into memory."""
+    if not may_be_in_blocks(given.table, len(given.features)):
         return Plan(in_blocks=False)
-    why_not = _why_not(rows, options)
-    return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")
-
-
-def _why_not(rows: RowReader, options: argparse.Namespace) -> str:
-    """Why the table cannot be fitted from the file; empty if it can."""
-    given = {
-        "--by": options.by,
-        "--max-risk": options.max_risk,
-        "--merge-labels": options.merge_labels,
-        "--test-last": options.test_last,
-        "--test-size": options.test_size,
-    }
-    needs = next((name for name, value in given.items() if value), None)
+    names = ("--by", "--max-risk", "--merge-labels", "--test-last", "--test-size")
+    needs = next((name for name in names if getattr(options, name[2:].replace("-", "_"))), None)
     if needs is not None:
-        return f"{needs} needs all rows at once"
-    if len(rows.features.readings) + 1 < len(rows.table.names):
-        return "some of its columns are not used"
-    odd = next((name for name, reading in rows.features.readings.items() if reading is not ColumnType.NUMBER), None)
-    if odd is not None:
-        return f"column {odd!r} does not hold numbers"
-    with rows.batches(options, "checking") as batches:
-        return _oddity(rows, batches, options)
-
-
-def _oddity(rows: RowReader, batches: Iterator[Batch], options: argparse.Namespace) -> str:
-    """Why the cells rule out a fit in blocks: missing values, unusable labels, or columns that are not features."""
-    ranges, labels = {name: _Range() for name in rows.features.readings if name not in options.use}, set[Any]()
-    for batch in batches:
-        arrays = rows.arrays(batch)
-        gap = next((name for name, values in arrays.items() if (values != values).any()), None)
-        if gap is not None:
-            return f"column {gap!r} has missing values"
-        labels |= _distinct(batch.columns[options.target])
-        if len(labels) > MOST_LABELS or any(_is_odd(label, rows.source.na) for label in labels):
-            return f"some cells of column {options.target!r} are empty or not labels"
-        ranges = {name: own.extended(arrays[name]) for name, own in ranges.items()}
-    if len(labels) < 2:
-        return "it has a single label"
-    odd = next((name for name, own in ranges.items() if own.may_be_no_feature(rows.table.n_rows or 0)), None)
-    return "" if odd is None else f"column {odd!r} may be a constant, an id or an index"
-
-
-def _distinct(labels: Any) -> set[Any]:
-    return set(labels.unique().to_pylist())
-
-
-def _is_odd(label: Any, na: Sequence[str]) -> bool:
-    """Whether a label is empty, a fraction or a long text; a fit in memory leaves it out or refuses it."""
-    if label is None or label != label or str(label) in ("", *na):
-        return True
-    return len(str(label)) > LONGEST_LABEL or (isinstance(label, float) and not label.is_integer())
-
-
-@dataclass(frozen=True)
-class _Range:
-    """The smallest and the largest number of a column, and whether all are whole."""
-
-    low: float = float("inf")
-    high: float = float("-inf")
-    whole: bool = True
-
-    def extended(self, values: Any) -> _Range:
-        whole = self.whole and bool((values == values.round()).all())
-        return _Range(min(self.low, float(values.min())), max(self.high, float(values.max())), whole)
-
-    def may_be_no_feature(self, n_rows: int) -> bool:
-        """Whether it is a constant, or whole numbers in the range of an id or an index."""
-        from sepc.columns.kinds import may_be_counted
-
-        n_values = self.high - self.low + 1.0
-        is_counted = self.whole and n_rows <= n_values and may_be_counted(self.low, self.high, n_rows)
-        return self.low == self.high or is_counted
+        why_not = f"{needs} needs all rows at once"
+    elif len(given.features) + 1 < len(given.table.names):
+        why_not = "some of its columns are not used"
+    else:
+        with batches_of(given.table, given.table.names, len(given.features), options, "checking") as batches:
+            why_not = why_in_memory(given.table, given.target, options.use, batches)
+    return Plan(not why_not, f"Read into memory, because {why_not}." if why_not else "Read block by block.")

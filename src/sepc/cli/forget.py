@@ -12,7 +12,8 @@ from sepc.cli._memory import ProgressBar, add_memory_argument
 from sepc.cli._messages import InputError, names_in, say
 from sepc.cli._model_file import add_key_argument, load_model
 from sepc.cli._written_files import check_writable
-from sepc.cli.source import add_table_options, check_readable
+from sepc.cli.source import add_table_options
+from sepc.tables.files import check_readable
 
 if TYPE_CHECKING:
     from sepc.lifecycle import Erasure, Salts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sepc.cli._messages import InputError, say
 from sepc.cli._model_file import add_key_argument, load_model, matters_most
-from sepc.cli.source import check_readable
+from sepc.tables.files import check_readable
 
 HELP = "show what is inside a model file"
 

@@ -6,36 +6,26 @@ import argparse
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from sepc.cli._memory import add_memory_argument
 from sepc.cli._messages import InputError, names_in
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import AsUtf8, source_from
-from sepc.cli.tables import (
-    Batch,
-    ColumnType,
-    Features,
-    Table,
-    as_text,
-    check_names,
-    data_frame,
-    is_gap,
-    objects,
-    refuse_gaps,
-    without_gaps,
-)
+from sepc.cli.rows import batches_of, refuse_gaps
+from sepc.cli.source import open_table
+from sepc.tables.files import Source
+from sepc.tables.table_file import TableFile, labels_array, objects, plain
 from sepc.wording import shown
 
 if TYPE_CHECKING:
-    from sepc.cli._csv_table import CsvTable
+    import numpy as np
+    from numpy.typing import NDArray
 
 ADVICE = "Use such rows with --missing use, or leave them out with --missing drop."
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Features and labels of a table."""
+    """Features, as an Arrow table, and labels."""
 
     X: Any
     y: Any
@@ -45,7 +35,7 @@ class LabelledRows:
     def at(self, positions: Any) -> LabelledRows:
         """Some of the rows."""
         beside = {name: values[positions] for name, values in self.beside.items()}
-        return LabelledRows(self.X.iloc[positions].reset_index(drop=True), self.y[positions], self.n_dropped, beside)
+        return LabelledRows(self.X.take(positions), self.y[positions], self.n_dropped, beside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +48,14 @@ class SampledRows:
     is_estimate: bool = False
 
 
-class Part(NamedTuple):
-    """Features and labels of a batch, the numbers of their rows, how many were left out, and columns for display."""
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table, and which of its columns are features, labels, and for display."""
 
-    arrays: dict[str, Any]
-    labels: Any
-    numbers: Any
-    n_dropped: int
-    beside: dict[str, Any]
-
-    def of(self, chosen: Any) -> Part:
-        """Some of the rows."""
-        arrays = {name: values[chosen] for name, values in self.arrays.items()}
-        beside = {name: values[chosen] for name, values in self.beside.items()}
-        return Part(arrays, self.labels[chosen], self.numbers[chosen], self.n_dropped, beside)
+    table: TableFile
+    features: tuple[str, ...]
+    target: str
+    beside: tuple[str, ...] = ()
 
 
 def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,64 +88,111 @@ def add_labelled_arguments(parser: argparse.ArgumentParser) -> None:
     add_memory_argument(parser)
 
 
-def categorical_features(options: argparse.Namespace) -> list[str] | None:
-    """The features declared as categories; None if there are none."""
-    return [name for name in options.categorical if name != options.target] or None
+def named_columns(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of an estimator that name columns; empty if no column is named."""
+    categorical = [name for name in options.categorical if name != options.target]
+    given = {"categorical_features": categorical, "force_features": options.use}
+    return {name: columns for name, columns in given.items() if columns}
 
 
 def read_labelled(options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledRows:
     """Read the table that the options name, for a new model."""
-    with open_table(source_from(options)) as table:
-        return read_rows(found_rows(table, options, by), options)
+    return read_rows(labelled_table(open_table(options), options, by), options)
 
 
-def read_rows(rows: RowReader, options: argparse.Namespace) -> LabelledRows:
-    """Read the features and the labels of a table."""
-    with rows.batches(options, in_memory=True) as batches:
-        parts = [_part(rows, batch, options.missing) for batch in batches]
-    joined = _joined(rows, parts, options)
-    _check_labels(rows, joined.y)
-    return joined
+def read_rows(given: LabelledTable, options: argparse.Namespace) -> LabelledRows:
+    """Read the features and the labels of a table; raises if a model could not be fitted to them."""
+    rows = read_sample(given, options, in_memory=True).rows
+    check_labels(given.table, given.target, rows.y)
+    return rows
 
 
-def read_sample(rows: RowReader, options: argparse.Namespace, most: int) -> SampledRows:
+def read_sample(
+    given: LabelledTable,
+    options: argparse.Namespace,
+    most: float = float("inf"),
+    *,
+    in_memory: bool = False,
+    stream: IO[bytes] | None = None,
+) -> SampledRows:
     """Read at most `most` rows of a table, however long it is: every row, every second, every fourth and so on."""
     import numpy as np
+    import pyarrow as pa
 
-    parts: list[Part] = []
+    table, wanted = given.table, list(dict.fromkeys([*given.features, *given.beside, given.target]))
+    parts: list[tuple[Any, NDArray[np.int64]]] = []
     n_rows, step = 0, 1
-    with rows.batches(options) as batches:
+    with batches_of(table, wanted, len(given.features), options, in_memory=in_memory, stream=stream) as batches:
         for batch in batches:
             n_rows = batch.last_row
-            parts.append(_part(rows, batch, options.missing))
+            parts.append((pa.table(batch.columns), batch.first_row + np.arange(batch.n_rows)))
             while n_rows > most * step:
                 step *= 2
-            parts = [part.of((part.numbers - 1) % step == 0) for part in parts] if step > 1 else parts
-    joined = _joined(rows, parts, options)
-    return SampledRows(joined, np.concatenate([part.numbers for part in parts]), n_rows)
+            if step > 1:
+                parts = [(part.filter((own - 1) % step == 0), own[(own - 1) % step == 0]) for part, own in parts]
+    numbers = np.concatenate([own for _, own in parts])
+    whole = pa.concat_tables([part for part, _ in parts])
+    typed = table.typed({name: whole.column(name) for name in wanted}, numbers)
+    labels = table.labels(given.target, typed[given.target])
+    gaps = {name: np.asarray(typed[name].is_null(nan_is_null=True)) for name in given.features}
+    kept = kept_rows(table.source, gaps, {given.target: labels}, options, numbers)
+    beside = {name: _display(table, whole.column(name), typed, name)[kept] for name in given.beside}
+    X = pa.table({name: typed[name] for name in given.features})
+    y = labels[kept]
+    y = np.array([str(label) for label in y]) if given.target in options.categorical else labels_array(y)
+    n_dropped = round((len(kept) - kept.sum()) * n_rows / len(kept))
+    return SampledRows(LabelledRows(X.filter(kept), y, n_dropped, beside), numbers[kept], n_rows)
 
 
-def found_rows(table: Table, options: argparse.Namespace, by: Sequence[str] = ()) -> RowReader:
-    """A reader of the features, the labels and the columns for display that the options name."""
+def kept_rows(
+    source: Source, gaps: Mapping[str, Any], target: Mapping[str, Any], options: argparse.Namespace, numbers: Any = None
+) -> NDArray[np.bool_]:
+    """Which rows have a label and, with --missing drop, no missing values; `gaps` of the features."""
+    import numpy as np
+
+    ((name, labels),) = target.items()
+    kept = np.array([label is not None for label in labels], dtype=bool)
+    if options.missing == "refuse":
+        refuse_gaps(source, np.arange(1, len(kept) + 1) if numbers is None else numbers, {**gaps, name: ~kept}, ADVICE)
+    return kept & ~np.any(list(gaps.values()), axis=0) if options.missing == "drop" else kept
+
+
+def _display(table: TableFile, column: Any, typed: Mapping[str, Any], name: str) -> NDArray[Any]:
+    """A column for display: numbers if it is a feature of numbers, else its texts, with None for missing values."""
+    from sepc.columns.table import column_of
+
+    values = column_of(typed, name)
+    return values if values.dtype.kind == "f" and column.type != "string" else objects(as_text(table, column))
+
+
+def as_text(table: TableFile, column: Any) -> list[Any]:
+    """The cells of a column as texts without surrounding whitespace; floats that are all whole as integers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = plain(table.source, column)
+    if pa.types.is_floating(column.type):
+        whole = pc.and_(pc.equal(column, pc.round(column)), pc.less(pc.abs(column), 2.0**53))
+        column = column.cast("int64") if pc.all(whole, min_count=0).as_py() else column
+    return list(column.cast("string").to_pylist())
+
+
+def labelled_table(table: TableFile, options: argparse.Namespace, by: Sequence[str] = ()) -> LabelledTable:
+    """The features, the labels and the columns for display that the options name."""
     given: list[str] | None = options.features
-    check_names(table, [options.target, *by, *(given or [])])
     named = {*options.drop, *options.use, *options.categorical, *table.source.dates}
-    for name in sorted(named - set(table.names)):
-        check_names(table, [name])
-    beside = beside_names(options)
-    check_names(table, beside)
+    beside = [*ids_in(options), *getattr(options, "results_by", [])]
+    table.check_names([options.target, *by, *(given or []), *sorted(named - set(table.names)), *beside])
     left_out = {options.target, *by, *options.drop, *ids_in(options)}
     if given is not None and left_out & set(given):
         raise InputError(
             f"--features names {sorted(left_out & set(given))[0]!r}, which --target, --drop, --id or --by names too."
         )
     chosen = list(given if given is not None else (name for name in table.names if name not in left_out))
-    check_names(table, chosen)
+    table.check_names(chosen)
     if not chosen:
         raise InputError(f"{table.source.name} has no columns left to use as features.")
-    readings = {name: _reading(table, name, options.categorical) for name in chosen}
-    features = Features(readings | dict.fromkeys(by, ColumnType.FOUND), tuple(by))
-    return RowReader(table, features, options.target, copied=beside)
+    return LabelledTable(table, (*chosen, *by), options.target, tuple(dict.fromkeys(beside)))
 
 
 def ids_in(options: argparse.Namespace) -> list[str]:
@@ -170,62 +201,11 @@ def ids_in(options: argparse.Namespace) -> list[str]:
     return [] if given is None else [given]
 
 
-def beside_names(options: argparse.Namespace) -> list[str]:
-    """Columns to read for display: row ids, and those by which results are broken down."""
-    return list(dict.fromkeys([*ids_in(options), *getattr(options, "results_by", [])]))
-
-
-def _reading(table: Table, name: str, categorical: Sequence[str]) -> ColumnType:
-    """What a column is read as."""
-    if name in table.source.dates:
-        return ColumnType.DATE
-    if name in categorical:
-        return ColumnType.TEXT
-    return table.kind_of(name)
-
-
-def _part(rows: RowReader, batch: Batch, missing: str) -> Part:
-    """The rows of a batch that have a label and, with --missing drop, no missing values."""
-    import numpy as np
-
-    arrays, labels = rows.arrays(batch), rows.labels(batch)
-    kept = np.array([label is not None for label in labels])
-    if missing == "refuse":
-        refuse_gaps(rows.source, batch.first_row, arrays, ADVICE)
-        if not kept.all():
-            row = batch.first_row + int(kept.argmin())
-            raise InputError(f"{rows.source.name}, row {row:,}, column {rows.target!r} is empty. {ADVICE}")
-    elif missing == "drop":
-        kept &= ~np.any([is_gap(values) for values in arrays.values()], axis=0)
-    beside = {name: arrays[name] if name in arrays else _text(rows, batch, name) for name in rows.copied}
-    part = Part(arrays, labels, batch.first_row + np.arange(len(labels)), int((~kept).sum()), beside)
-    return part if kept.all() else part.of(kept)
-
-
-def _text(rows: RowReader, batch: Batch, name: str) -> Any:
-    """A column that is not a feature, as text with None for missing values."""
-    return objects(without_gaps(rows.source, as_text(batch.columns[name])).to_pylist())
-
-
-def _joined(rows: RowReader, parts: list[Part], options: argparse.Namespace) -> LabelledRows:
-    import numpy as np
-
-    labels = [label for part in parts for label in part.labels]
-    plain = options.target not in options.categorical and {type(label) for label in labels} <= {bool, int, float}
-    y = np.array(labels) if plain else np.array([str(label) for label in labels])
-    beside = {name: np.concatenate([part.beside[name] for part in parts]) for name in rows.copied}
-    columns = {
-        name: _whole(rows.table, name, [part.arrays.pop(name) for part in parts], options)
-        for name in list(parts[0].arrays)
-    }
-    return LabelledRows(data_frame(columns), y, sum(part.n_dropped for part in parts), beside)
-
-
-def _check_labels(rows: RowReader, y: Any) -> None:
+def check_labels(table: TableFile, target: str, y: Any) -> None:
     """Raise if a model could not be fitted to these labels."""
     import numpy as np
 
-    source, target, classes = rows.source, rows.target, np.unique(y)
+    source, classes = table.source, np.unique(y)
     if len(classes) < 2:
         only = f"only {shown(classes[0])}" if len(classes) else "nothing"
         raise InputError(f"{source.name}, column {target!r} holds {only}; a fit needs at least two labels.")
@@ -236,22 +216,8 @@ def _check_labels(rows: RowReader, y: Any) -> None:
         )
 
 
-def _whole(table: Table, name: str, parts: list[Any], options: argparse.Namespace) -> Any:
-    """A column from its parts; text is numbers if all of it is, and --decimal is given or its first cells are empty."""
-    import numpy as np
-
-    from sepc.columns.recognition import Written, is_gap_text
-
-    cells = np.concatenate(parts)
-    is_open = options.decimal is not None or table.kind_of(name) is ColumnType.FOUND
-    if cells.dtype.kind != "O" or name in options.categorical or not is_open:
-        return cells
-    decimal = options.decimal or table.source.decimal or "."
-    read = Written.number("", decimal, "," if decimal == "." else ".").read(cells)
-    is_known = np.array([cell is not None and not is_gap_text(cell) for cell in cells], dtype=bool)
-    return read if is_known.any() and not np.isnan(read[is_known]).any() else cells
-
-
+# Bytes that show how long rows are.
+HEAD_BYTES = 2**20
 # In bytes; shorter files are read whole, in half a second.
 SHORTEST_FILE = 32 * 2**20
 # Sampling more than this share of a file saves little.
@@ -263,40 +229,32 @@ N_PLACES = 1_000
 EMPTY = (b"\n", b"\r\n", b"\r")
 
 
-def read_spread(table: Table, options: argparse.Namespace, most: int) -> SampledRows | None:
+def read_spread(table: TableFile, options: argparse.Namespace, most: int) -> SampledRows | None:
     """Read about `most` evenly spaced rows of a long CSV file; None if the whole file must be read."""
-    from sepc.cli._csv_table import CsvTable
-
-    lines = _lines(table, most) if isinstance(table, CsvTable) else None
-    if not isinstance(table, CsvTable) or lines is None:
+    start, n_bytes = table.first_byte, table.source.n_bytes or 0
+    lines = None if start is None else _lines(table.source.path, start, n_bytes, most)
+    if start is None or lines is None:
         return None
     sample = b"".join(lines)
-    only = replace(table, head=sample, rest=io.BytesIO())
     try:
-        read = read_sample(found_rows(only, options), options, len(lines))
-    except InputError:
+        read = read_sample(labelled_table(table, options), options, stream=io.BufferedReader(io.BytesIO(sample)))
+    except ValueError:
         return None
     if read.n_rows != sum(line not in EMPTY for line in lines):
         return None
-    n_bytes = (table.source.n_bytes or 0) - _start(table)
-    return replace(read, n_rows=round(n_bytes * read.n_rows / len(sample)), is_estimate=True)
+    return replace(read, n_rows=round((n_bytes - start) * read.n_rows / len(sample)), is_estimate=True)
 
 
-def _start(table: CsvTable) -> int:
-    """Where the first row begins in the file."""
-    return table.rest.tell() - len(table.head)
-
-
-def _lines(table: CsvTable, most: int) -> list[bytes] | None:
+def _lines(path: str, start: int, n_bytes: int, most: int) -> list[bytes] | None:
     """Whole lines from evenly spaced places in the file; None if it is short, or a line may not be a row."""
-    n_bytes, row_bytes = table.source.n_bytes, len(table.head) / max(1, table.head.count(b"\n"))
-    if n_bytes is None or isinstance(table.rest, AsUtf8):
-        return None
-    if n_bytes < max(SHORTEST_FILE, most * row_bytes / MOST_OF_FILE):
-        return None
     lines: list[bytes] = []
-    with open(table.source.path, "rb") as file:
-        for block in _blocks(file, _start(table), n_bytes, round(most * row_bytes / N_PLACES)):
+    with open(path, "rb") as file:
+        file.seek(start)
+        head = file.read(HEAD_BYTES)
+        row_bytes = len(head) / max(1, head.count(b"\n"))
+        if n_bytes < max(SHORTEST_FILE, most * row_bytes / MOST_OF_FILE):
+            return None
+        for block in _blocks(file, start, n_bytes, round(most * row_bytes / N_PLACES)):
             own = block.splitlines(keepends=True)
             if not own or any(line.count(b'"') % 2 for line in own):
                 return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, number_or_share, say
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, categorical_features, read_labelled
+from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, named_columns, read_labelled
 from sepc.cli.source import add_table_arguments
 from sepc.wording import MOST_NAMES, counted, listed
 
@@ -41,17 +41,18 @@ def run(options: argparse.Namespace) -> None:
 
 def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]:
     """The numeric columns, in rows without missing values; warnings say what is left out."""
-    from sepc.columns.kinds import Kind, kinds_of
-    from sepc.columns.table import column_of
+    import numpy as np
+    import pyarrow as pa
 
-    columns = kinds_of(rows.X, categorical_features(options) or (), options.use)
+    from sepc.columns.kinds import Kind, read_columns
+
+    columns, values = read_columns(rows.X, named_columns(options).get("categorical_features", ()), options.use)
     left_out = {own.name: own.why or f"a {own.kind.value}" for own in columns if own.kind is not Kind.NUMBER}
-    X = rows.X.drop(columns=list(left_out))
-    written = {own.name: own.written for own in columns if own.kind is Kind.NUMBER and own.written is not None}
-    X = X.assign(**{name: own.read(column_of(X, name)) for name, own in written.items()})
-    if X.shape[1] == 0:
+    numbers = {name: values[name] for name in values if name not in left_out}
+    if not numbers:
         raise InputError(f"{options.data} has no column of numbers; a landscape needs one.")
-    complete = X.notna().all(axis=1).to_numpy()
+    X = pa.table(numbers)
+    complete = ~np.isnan(np.array(list(numbers.values()))).any(axis=0)
     if left_out:
         named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
         complain(f"warning: a landscape uses only numbers; left out: {named}.")
@@ -61,4 +62,4 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
         raise InputError(
             f"{options.data} has fewer than two rows without missing values in numeric columns; a landscape needs two."
         )
-    return X[complete].reset_index(drop=True), rows.y[complete]
+    return X.filter(complete), rows.y[complete]

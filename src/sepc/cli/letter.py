@@ -11,8 +11,8 @@ from sepc.cli._messages import InputError, say
 from sepc.cli._model_file import load_model
 from sepc.cli._written_files import check_writable
 from sepc.cli.recourse import label_of, limits_from, row_of
-from sepc.cli.source import check_readable
 from sepc.io.atomic_files import write_whole
+from sepc.tables.files import check_readable
 
 HTML_ENDINGS = (".html", ".htm")
 

@@ -13,13 +13,12 @@ from sepc.cli.labelled_rows import (
     LabelledRows,
     SampledRows,
     add_labelled_arguments,
-    categorical_features,
-    found_rows,
+    labelled_table,
+    named_columns,
     read_sample,
+    read_spread,
 )
-from sepc.cli.rows import open_table
-from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Table
+from sepc.cli.source import add_table_arguments, open_table
 from sepc.wording import counted, decimal, name_of
 
 HELP = "show what stands out in a table and its labels, before any model"
@@ -45,8 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read the table, or evenly spaced rows of a long one, and print what stands out."""
-    with open_table(source_from(options)) as table:
-        sample = _sample(table, options)
+    table = open_table(options)
+    # A long CSV file is not read in full unless --suspects needs row numbers.
+    sample = None if options.suspects else read_spread(table, options, MOST_ROWS)
+    sample = sample or read_sample(labelled_table(table, options), options, MOST_ROWS)
     n_rows, findings = _looked_at(sample)
     n_dropped = sample.rows.n_dropped
     rows = "row of the sample" if sample.is_estimate else "row"
@@ -64,14 +65,6 @@ def run(options: argparse.Namespace) -> None:
         text += f"\n{found.title}\n{_rows_of(found, sample)}"
         facts["suspects"] = found.to_dict() | {"row": sample.numbers[found.rows]}
     say(options, text, facts)
-
-
-def _sample(table: Table, options: argparse.Namespace) -> SampledRows:
-    """Rows of a table; a long CSV file is not read in full unless --suspects needs row numbers."""
-    from sepc.cli.labelled_rows import read_spread
-
-    spread = None if options.suspects else read_spread(table, options, MOST_ROWS)
-    return read_sample(found_rows(table, options), options, MOST_ROWS) if spread is None else spread
 
 
 def _looked_at(sample: SampledRows) -> tuple[int, Any]:
@@ -105,8 +98,9 @@ def _suspects(sample: SampledRows, options: argparse.Namespace) -> Any:
     from sepc.looking.suspects import suspects
 
     X, y = sample.rows.X, sample.rows.y
-    chosen = {"categorical_features": categorical_features(options), "force_features": options.use}
-    return suspects(fitted(SEPClassifier(out_of_fold=True, **chosen), X, y, len(y), quiet=options.quiet), y)
+    return suspects(
+        fitted(SEPClassifier(out_of_fold=True, **named_columns(options)), X, y, len(y), quiet=options.quiet), y
+    )
 
 
 def _rows_of(found: Any, sample: SampledRows) -> str:

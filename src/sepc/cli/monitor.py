@@ -13,9 +13,10 @@ from sepc.cli._model_file import add_model_arguments, in_words, load_model
 from sepc.cli._model_rows import RowDigest, beside, rows_in_batches, rows_in_memory
 from sepc.cli._state_files import Record, Run, check_reference, locked, read_state, write_state
 from sepc.cli._written_files import check_result_file, check_writable, write_result
-from sepc.cli.source import add_table_arguments, check_readable
-from sepc.cli.tables import quoted
+from sepc.cli.rows import quoted
+from sepc.cli.source import add_table_arguments
 from sepc.io.atomic_files import replacing
+from sepc.tables.files import check_readable
 from sepc.wording import counted, visible
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 from sepc.cli._messages import InputError, names_in, say, whole_number
 from sepc.cli._model_file import load_model
 from sepc.cli._model_rows import scorer_for
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import check_readable, source_from
+from sepc.cli.source import open_table
+from sepc.tables.files import check_readable
 from sepc.wording import counted, listed, plain, visible
 
 # What a file of relations may hold, and the type of each.
@@ -113,16 +113,15 @@ def _file(path: str) -> dict[str, Any]:
 def row_of(estimator: Any, options: argparse.Namespace, wanted: int) -> Any:
     """A row of the table, counted from 1, as the model takes it."""
     n_rows = 0
-    with open_table(source_from(options)) as table:
-        scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer.features)
-        with rows.batches(options) as batches:
-            for batch in batches:
-                n_rows = batch.last_row
-                if batch.first_row <= wanted <= n_rows:
-                    return scorer.table(rows.arrays(batch.only(wanted)))
-        name = table.source.name
-    raise InputError(f"{name} has {counted(n_rows, 'row')}; there is no row {wanted:,}.")
+    table = open_table(options)
+    scorer = scorer_for(estimator, table, options.features)
+    rows = scorer.reader(table)
+    with rows.batches(options) as batches:
+        for batch in batches:
+            n_rows = batch.last_row
+            if batch.first_row <= wanted <= n_rows:
+                return scorer.table(rows.arrays(batch.only(wanted)))
+    raise InputError(f"{table.source.name} has {counted(n_rows, 'row')}; there is no row {wanted:,}.")
 
 
 def label_of(estimator: Any, text: str) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import Any
 
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, complain, names_in, say
 from sepc.cli._model_file import add_key_argument, load_model
-from sepc.cli._model_rows import scorer_for
+from sepc.cli._model_rows import joined, part_of, scorer_for
 from sepc.cli._written_files import check_writable
 from sepc.cli.fitting import (
     add_fit_arguments,
@@ -22,11 +21,17 @@ from sepc.cli.fitting import (
     split_words,
     with_merged_labels,
 )
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, beside_names, ids_in, read_labelled, read_rows
+from sepc.cli.labelled_rows import (
+    LabelledRows,
+    add_labelled_arguments,
+    check_labels,
+    ids_in,
+    kept_rows,
+    read_labelled,
+)
 from sepc.cli.look import looked_at
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import check_names
+from sepc.cli.rows import data_frame, is_gap
+from sepc.cli.source import add_table_arguments, open_table
 from sepc.io.atomic_files import replacing
 
 HELP = "report on a model and held-out rows, as an HTML page or plain text"
@@ -97,15 +102,26 @@ def _from_fit(options: argparse.Namespace) -> Any:
 
 def _from_file(options: argparse.Namespace) -> Any:
     """Load a model, and report on all rows of the table."""
-    estimator = load_model(options.model, options.key)
-    with open_table(source_from(options)) as table:
-        check_names(table, [options.target])
-        scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])
-        rows = read_rows(RowReader(table, scorer.features, options.target, copied=beside_names(options)), options)
-    X = scorer.table({str(name): rows.X[name].to_numpy() for name in rows.X.columns})
+    import numpy as np
+
+    estimator, table = load_model(options.model, options.key), open_table(options)
+    table.check_names([options.target])
+    scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])
+    beside = [*ids_in(options), *options.results_by]
+    reader = scorer.reader(table, options.target, beside)
+    with reader.batches(options, in_memory=True) as batches:
+        part = joined([part_of(reader, batch) for batch in batches])
+    gaps = {name: is_gap(values) for name, values in part.arrays.items()}
+    kept = kept_rows(table.source, gaps, {options.target: part.labels}, options)
+    arrays = {name: values[kept] for name, values in part.arrays.items()}
+    y = np.array(part.labels[kept].tolist())
+    check_labels(table, options.target, y)
+    cells = {name: np.array(part.kept[name], dtype=object)[kept] for name in beside}
+    findings = looked_at(LabelledRows(data_frame(arrays), y, 0))
+    X = scorer.table(arrays)
     if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
-        X = rows.X
-    return _report(estimator, replace(rows, X=X), options, findings=looked_at(rows))
+        X = data_frame(arrays)
+    return _report(estimator, LabelledRows(X, y, 0, cells), options, findings=findings)
 
 
 def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **known: Any) -> Any:
@@ -124,5 +140,5 @@ def _numbers_if_all(cells: Any) -> Any:
         return cells
     try:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    except ValueError:
+    except (TypeError, ValueError):
         return cells

@@ -13,10 +13,11 @@ from sepc.cli._model_file import add_model_arguments, in_words, load_model
 from sepc.cli._model_rows import ModelRows, beside, rows_in_memory
 from sepc.cli._state_files import Record, Run, check_reference, locked, read_state, write_state
 from sepc.cli._written_files import TABLES, check_result_file, check_writable, write_frame
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import Source, add_table_arguments, source_from
-from sepc.cli.tables import ColumnType, Features, check_names, data_frame
+from sepc.cli.rows import Reading, RowReader, data_frame
+from sepc.cli.source import add_table_arguments, open_table
 from sepc.io.atomic_files import replacing
+from sepc.tables.files import Source
+from sepc.tables.table_file import TableFile
 from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def _reasons(model: Any, X: Any) -> list[str]:
 
 def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
     """Pass the labels of a filled table to the queue; return how many there were."""
-    source = source_from(beside(options, options.labels))
-    numbers, rows, labels = _filled(source, queue, options)
+    table = open_table(options, options.labels)
+    source = table.source
+    numbers, rows, labels = _filled(table, queue, options)
     n_labels = sum(label is not None for label in labels)
     if not n_labels and not options.complete:
         raise InputError(f"{source.name}, column {options.target!r} is empty; fill in labels, or give --complete.")
@@ -66,23 +68,22 @@ def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
     return n_labels
 
 
-def _filled(source: Source, queue: ReviewQueue, options: argparse.Namespace) -> tuple[list[int], list[int], list[Any]]:
+def _filled(
+    table: TableFile, queue: ReviewQueue, options: argparse.Namespace
+) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    classes, features = queue.model.classes_, Features({REVIEW: ColumnType.NUMBER, ROW: ColumnType.NUMBER})
-    numbers: list[int] = []
-    rows: list[int] = []
+    source, classes, numbers = table.source, queue.model.classes_, dict.fromkeys((REVIEW, ROW), Reading.NUMBER)
+    found: dict[str, list[int]] = {REVIEW: [], ROW: []}
     labels: list[Any] = []
-    with open_table(source) as table:
-        check_names(table, [REVIEW, ROW])
-        reader = RowReader(table, features, options.target, classes)
-        with reader.batches(options) as batches:
-            for batch in batches:
-                cells = reader.arrays(batch)
-                numbers += _whole(source, REVIEW, cells[REVIEW])
-                rows += _whole(source, ROW, cells[ROW])
-                labels += reader.labels(batch).tolist()
+    table.check_names([REVIEW, ROW])
+    reader = RowReader(table, numbers, target=options.target, classes=classes)
+    with reader.batches(options) as batches:
+        for batch in batches:
+            for name, cells in reader.arrays(batch).items():
+                found[name] += _whole(source, name, cells)
+            labels += reader.labels(batch).tolist()
     _check_known(source, options, labels, classes.tolist())
-    return numbers, rows, labels
+    return found[REVIEW], found[ROW], labels
 
 
 def _whole(source: Source, name: str, column: Any) -> list[int]:

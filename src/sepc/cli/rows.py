@@ -1,59 +1,84 @@
-"""The row reader: opens a table, and yields features as a model or a fit takes them, labels, and columns to copy."""
+"""The row reader: batches of a table, with features as a model takes them, labels, and columns to copy."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Generator, Iterator, Sequence
+import re
+import shlex
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sepc.cli._memory import MemoryLimit, ProgressBar
 from sepc.cli._messages import InputError
-from sepc.cli.source import Source
-from sepc.cli.tables import Batch, ColumnType, Features, Table, check_names, matched, objects
+from sepc.tables.files import Source, is_number
+from sepc.tables.table_file import Batch, TableFile, dates_of, objects, plain, refuse_infinite, without_numbers
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 T = TypeVar("T")
 
-# Longest label, in characters; an array of labels takes the memory of the longest for every row.
-LONGEST_LABEL = 1_000
-
 END = object()
 
 
-@contextmanager
-def open_table(source: Source) -> Iterator[Table]:
-    """Open a table and read its column names; an Excel sheet is read as CSV."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Reading tables needs pyarrow: pip install "sepc[table]"') from error
-    from sepc.cli._csv_table import CsvTable
-    from sepc.cli._parquet_table import ParquetTable
+class Reading(StrEnum):
+    """What a model reads a column as."""
 
-    kind = ParquetTable if source.format == "parquet" else CsvTable
-    with source.opened() as stream:
-        yield kind.of(source, stream)
+    NUMBER = "numbers"
+    CATEGORY = "categories"
+    DATE = "dates"
+    WRITTEN = "text as the model reads it"
+    GROUP = "as its type says"
+
+
+@contextmanager
+def batches_of(
+    table: TableFile,
+    wanted: Sequence[str],
+    n_features: int,
+    options: argparse.Namespace,
+    doing: str = "reading",
+    *,
+    ahead: bool = False,
+    in_memory: bool = False,
+    stream: Any = None,
+) -> Iterator[Iterator[Batch]]:
+    """Context manager: the batches of all rows, with a progress bar; `in_memory`, as far as a fit on them may go."""
+    name, limit = table.source.name, MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
+    limit.refuse(name, table.n_rows or 1, n_features)
+
+    def read(bar: ProgressBar) -> Generator[Batch, None, None]:
+        batches = table.batches(list(dict.fromkeys(wanted)), stream)
+        for batch in read_ahead(batches) if ahead else batches:
+            limit.refuse(name, batch.last_row, n_features, batch.share)
+            yield batch
+            bar.update_rows(batch.last_row, table.n_rows, batch.share)
+
+    with ProgressBar(f"{doing} {name}", quiet=options.quiet) as bar, closing(read(bar)) as batches:
+        yield batches
 
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """Reads the rows of a table in batches, and turns cells into features and labels."""
+    """Reads the rows of a table in batches, and turns cells into features and labels as a model takes them."""
 
-    table: Table
-    features: Features
+    table: TableFile
+    readings: dict[str, Reading]
+    categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
     target: str | None = None
     classes: Any = None
     copied: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_names(self.table, self._beside)
+        self.table.check_names(self._beside)
 
     @property
     def source(self) -> Source:
@@ -69,51 +94,152 @@ class RowReader:
         self, options: argparse.Namespace, doing: str = "reading", *, ahead: bool = False, in_memory: bool = False
     ) -> Iterator[Iterator[Batch]]:
         """Context manager: the batches of all rows, with a progress bar."""
-        limit = MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
-        limit.refuse(self.source.name, self.table.n_rows or 1, len(self.features.readings))
-        with (
-            ProgressBar(f"{doing} {self.source.name}", quiet=options.quiet) as bar,
-            closing(self._read(bar, limit, ahead)) as batches,
-        ):
+        wanted, n = [*self.readings, *self._beside], len(self.readings)
+        with batches_of(self.table, wanted, n, options, doing, ahead=ahead, in_memory=in_memory) as batches:
             yield batches
 
-    def _read(self, bar: ProgressBar, limit: MemoryLimit, ahead: bool) -> Generator[Batch, None, None]:
-        n_features = len(self.features.readings)
-        wanted = list(dict.fromkeys([*self.features.readings, *self._beside]))
-        batches = self.table.batches(wanted, dict.fromkeys(self.copied, ColumnType.TEXT) | self.features.readings)
-        for batch in read_ahead(batches) if ahead else batches:
-            limit.refuse(self.source.name, batch.last_row, n_features, batch.share)
-            yield batch
-            bar.update_rows(batch.last_row, self.table.n_rows, batch.share)
-
     def arrays(self, batch: Batch) -> dict[str, Any]:
-        """The features of a batch; raises `InputError` if a cell cannot be read."""
-        return self.features.arrays(self.source, batch)
+        """The features of a batch; raises if a cell cannot be read."""
+        return {name: self._array(name, reading, batch) for name, reading in self.readings.items()}
 
     def labels(self, batch: Batch) -> NDArray[Any]:
-        """The labels of a batch, as objects, with None for empty cells."""
+        """The labels of a batch, as objects, with None for empty cells; the model's own where they mean the same."""
         assert self.target is not None
-        cells = _labels_in(self.source, self.target, batch.columns[self.target])
-        if self.classes is None:
-            return objects(cells)
-        return _labels_of_model(self.source, self.target, cells, self.classes.tolist())
+        typed = self.table.typed({self.target: batch.columns[self.target]})[self.target]
+        cells = self.table.labels(self.target, typed)
+        return _labels_of_model(self.source, self.target, cells.tolist(), self.classes.tolist())
+
+    def _array(self, name: str, reading: Reading, batch: Batch) -> NDArray[Any]:
+        """A column as an array of floats, dates, text or categories, with NaN, NaT or None for missing values."""
+        import numpy as np
+        import pyarrow.types as types
+
+        from sepc.columns.table import column_of
+
+        if reading is Reading.GROUP:
+            column = self.table.typed({name: batch.columns[name]})[name]
+            is_plain = types.is_string(column.type) or types.is_boolean(column.type) or types.is_integer(column.type)
+            is_plain = is_plain or types.is_dictionary(column.type)
+            return objects((column if is_plain else column.cast("string")).to_pylist())
+        column = without_numbers(self.source, plain(self.source, batch.columns[name]))
+        if reading is Reading.CATEGORY:
+            return matched(objects(column.to_pylist()), self.categories[name])
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if types.is_string(column.type) and (name in self.source.dates or reading is Reading.DATE):
+            return dates_of(self.source, name, column, batch.first_row)
+        if types.is_string(column.type) and reading is Reading.NUMBER:
+            return _numbers_of_texts(self.source, name, column, batch)
+        values = column_of({name: column}, name)
+        if values.dtype.kind == "M" and reading is Reading.NUMBER:
+            raise InputError(f"{self.source.name}, column {name!r} holds dates, not numbers.")
+        if values.dtype.kind == "f" and reading is Reading.DATE:
+            if not np.isnan(values).all():
+                raise InputError(f"{self.source.name}, column {name!r} holds numbers, not dates.")
+            return np.full(len(values), np.datetime64("NaT", "us"))
+        refuse_infinite(self.source, name, column, first_row=batch.first_row)
+        return values
 
 
-def _labels_in(source: Source, name: str, column: Any) -> list[Any]:
-    """Labels, with None for empty cells and those of --na; fractions and long texts are refused."""
-    labels = [label.strip() if isinstance(label, str) else label for label in column.to_pylist()]
-    for label in labels:
-        if isinstance(label, str) and len(label) > LONGEST_LABEL:
-            raise InputError(
-                f"{source.name}, column {name!r} holds a text of {len(label):,} characters; is it the target?"
-            )
-        if isinstance(label, float) and label == label and not label.is_integer():
-            raise InputError(
-                f"{source.name}, column {name!r} holds {label!r}; labels are text or whole numbers, not measurements."
-            )
-    # The usual texts for a missing value may be labels: NA can be a continent, and None an answer.
-    gaps = {None, "", *source.na, *source.gap_numbers}
-    return [None if label in gaps or label != label else label for label in labels]
+def _numbers_of_texts(source: Source, name: str, texts: Any, batch: Batch) -> NDArray[np.float64]:
+    """Numbers from texts, with NaN for those that mean a missing value; raises if another is not a number."""
+    import numpy as np
+    import pyarrow as pa
+
+    from sepc.columns.recognition import Written, is_gap_text
+
+    with suppress(pa.ArrowInvalid):
+        if batch.decimal != ",":
+            numbers = without_numbers(source, texts.cast("double"))
+            refuse_infinite(source, name, numbers, first_row=batch.first_row)
+            return np.asarray(numbers.to_numpy(zero_copy_only=False))
+    cells = objects(texts.to_pylist())
+    read = (Written.number("", ",", ".") if batch.decimal == "," else Written.number()).read(cells)
+    odd = next((i for i in np.flatnonzero(np.isnan(read)) if cells[i] is not None and not is_gap_text(cells[i])), None)
+    if odd is not None:
+        raise InputError(bad_cell_line(source, name, batch.first_row + int(odd), cells[odd]))
+    return np.where(np.isin(read, source.gap_numbers), np.nan, read)
+
+
+def bad_cell_line(source: Source, name: str, row: int, cell: str) -> str:
+    """An error message for a cell that is not a number."""
+    missing = f"if it means a missing value, give --na {quoted(cell[:80])}"
+    advice = "give --decimal ," if _has_decimal_comma(cell) else missing
+    return f"{source.name}, row {row:,}, column {name!r}: {cell[:80]!r} is not a number; {advice}."
+
+
+def _has_decimal_comma(text: str) -> bool:
+    return re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", text) is not None
+
+
+def quoted(text: str) -> str:
+    """A text as the value of an option in a shell."""
+    return shlex.quote(f'"{text}"' if "," in text else text)
+
+
+def refuse_gaps(source: Source, numbers: Any, gaps: Mapping[str, NDArray[np.bool_]], advice: str) -> None:
+    """Raise if a cell is missing, naming the first; `numbers` are those of the rows."""
+    import numpy as np
+
+    each = np.array(list(gaps.values()))
+    if each.any():
+        i = int(each.any(axis=0).argmax())
+        name = list(gaps)[int(each[:, i].argmax())]
+        raise InputError(f"{source.name}, row {numbers[i]:,}, column {name!r} is empty or not a number. {advice}")
+
+
+def is_gap(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells of a column are missing."""
+    import numpy as np
+
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values], dtype=bool)
+    return np.asarray(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+
+
+def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
+    """The category of each cell: an identical one, or the only one that is the same number or truth value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> matched(np.array(["171", "A", None], dtype=object), ["0171", "A"]).tolist()
+    ['0171', 'A', None]
+    """
+    from sepc.columns.recognition import is_gap_text
+
+    exact = {value for value in known if isinstance(value, str)}
+    times = Counter(_meaning(value) for value in known)
+    by_meaning = {_meaning(value): value for value in known if value is not None and times[_meaning(value)] == 1}
+    found = {cell: cell if cell in exact else by_meaning.get(_meaning(cell), cell) for cell in set(cells.tolist())}
+    if None in known:
+        found |= {
+            cell: None for cell in found if isinstance(cell, str) and found[cell] not in known and is_gap_text(cell)
+        }
+    return objects([found[cell] for cell in cells.tolist()])
+
+
+def _meaning(value: Any) -> Any:
+    """A value that is equal for categories with the same meaning, whether text, a number or a truth value."""
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if not is_number(text):
+        return text
+    # Doubles cannot represent all 64-bit integers, which have at most 20 digits.
+    digits = text.lstrip("+-")
+    return int(text) if digits.isdecimal() and len(digits) <= 20 else float(text)
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A DataFrame, or an error that says how to install pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('This command needs pandas: pip install "sepc[table]"') from error
+    return pd.DataFrame(columns)
 
 
 def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:

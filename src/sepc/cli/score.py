@@ -14,10 +14,10 @@ from sepc.cli._model_file import add_key_argument, load_model
 from sepc.cli._model_rows import Scorer, scorer_for
 from sepc.cli._written_files import check_writable
 from sepc.cli.monitor import open_monitor
-from sepc.cli.rows import RowReader, open_table
-from sepc.cli.source import add_table_arguments, source_from
-from sepc.cli.tables import Batch, Table, is_gap, refuse_gaps
+from sepc.cli.rows import RowReader, is_gap, refuse_gaps
+from sepc.cli.source import add_table_arguments, open_table
 from sepc.io.atomic_files import replacing
+from sepc.tables.table_file import Batch, TableFile
 from sepc.wording import MOST_NAMES, counted, listed, percent, shown
 
 # Returns the output columns of a batch, and counts of its rows.
@@ -78,24 +78,24 @@ def run(options: argparse.Namespace) -> None:
     if not to_standard_output:
         check_writable(options.output, options.data, options.model)
     estimator = load_model(options.model, options.key)
-    with open_table(source_from(options)) as table:
-        from sepc.cli.decision_files import DecisionWriter, output_format
+    table = open_table(options)
+    from sepc.cli.decision_files import DecisionWriter, output_format
 
-        form = output_format(options.output)
-        scorer = scorer_for(estimator, table, options.features)
-        rows = RowReader(table, scorer.features, options.target, estimator.classes_, options.copy)
-        ignored = _ignored(table, {*scorer.names, *rows.copied, options.target})
-        with nullcontext("-") if to_standard_output else replacing(options.output) as path:
-            writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
-            counts = _score(rows, _decider(rows, scorer, options), writer, options)
-            writer.close()
+    form = output_format(options.output)
+    scorer = scorer_for(estimator, table, options.features)
+    rows = scorer.reader(table, options.target, options.copy)
+    ignored = _ignored(table, {*scorer.names, *rows.copied, options.target})
+    with nullcontext("-") if to_standard_output else replacing(options.output) as path:
+        writer = DecisionWriter(path, form, raw_cells=options.raw_cells)
+        counts = _score(rows, _decider(rows, scorer, options), writer, options)
+        writer.close()
     if not to_standard_output:
         remarks = [*ignored, *_remarks(estimator)]
         text = "\n".join([_words(counts, options.output), *remarks])
         say(options, text, counts | {"output": options.output} | ({"remarks": remarks} if remarks else {}))
 
 
-def _ignored(table: Table, used: Collection[str]) -> list[str]:
+def _ignored(table: TableFile, used: Collection[str]) -> list[str]:
     """Name the columns of a table that are neither used nor copied."""
     further = [shown(name) for name in table.names if name not in used]
     named = f"{counted(len(further), 'column')} that the model was not fitted to: {listed(further, MOST_NAMES)}"
@@ -141,10 +141,11 @@ def _decider(rows: RowReader, scorer: Scorer, options: argparse.Namespace) -> De
 
     def decide(batch: Batch) -> tuple[dict[str, Any], dict[str, int]]:
         arrays, complete = rows.arrays(batch), None
+        gaps = {name: is_gap(values) for name, values in arrays.items()} if options.missing != "use" else {}
         if options.missing == "refuse":
-            refuse_gaps(rows.source, batch.first_row, arrays, ADVICE)
-        elif options.missing == "leave":
-            complete = ~np.any([is_gap(values) for values in arrays.values()], axis=0)
+            refuse_gaps(rows.source, batch.first_row + np.arange(batch.n_rows), gaps, ADVICE)
+        elif gaps:
+            complete = ~np.any(list(gaps.values()), axis=0)
         decisions = decided(arrays)
         accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
         found = columns_of(decisions)

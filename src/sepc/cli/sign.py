@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sepc.cli._messages import InputError, say
-from sepc.cli.source import check_readable
+from sepc.tables.files import check_readable
 
 HELP = "sign a model file with a private key"
 EXAMPLE = """\

@@ -10,7 +10,8 @@ from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import InputError, say
 from sepc.cli._model_file import load_model
 from sepc.cli.forget import add_reading_arguments, salts_beside
-from sepc.cli.source import add_table_arguments, check_readable
+from sepc.cli.source import add_table_arguments
+from sepc.tables.files import check_readable
 from sepc.wording import counted
 
 HELP = "verify the receipt of an erasure, with the rows that are left"

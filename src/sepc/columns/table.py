@@ -193,6 +193,8 @@ def _as_array(column: Any) -> NDArray[Any]:
         column = column.cast(column.type.value_type)
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:
         column = column.dt.tz_convert(None)
+    if str(getattr(column, "dtype", "")) == "Int128":
+        return np.array(column.to_list(), dtype=object)  # NumPy has no such integers
     if hasattr(column, "to_numpy"):
         try:
             values = column.to_numpy(zero_copy_only=False) if hasattr(column, "type") else column.to_numpy()

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
-from sepc.columns.preparation import Preparation
 from sepc.columns.table import LARGEST_EXACT
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
@@ -84,12 +83,10 @@ class Exported:
         """Its weights; models without weights are not exported."""
         weights, preparation = self.decider.model_.weights, self.decider.encoding_
         assert weights is not None
-        return weights if preparation is None else _with_rounding(weights, preparation)
-
-
-def _with_rounding(weights: Weights, preparation: Preparation) -> Weights:
-    is_wave = np.array([name != column and column in preparation.seasons for column, name in preparation.features])
-    return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
+        if preparation is None:
+            return weights
+        is_wave = np.array([name != column and column in preparation.seasons for column, name in preparation.features])
+        return replace(weights, knots=weights.knots - EARLIER * np.repeat(is_wave, weights.n_knots))
 
 
 def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:

@@ -20,7 +20,6 @@ from sepc.errors import LeftOutWarning
 from sepc.estimators.base import (
     Wrapper,
     categories_of,
-    check_classes,
     check_given,
     check_labels,
     column_names,
@@ -42,7 +41,6 @@ from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, r
 from sepc.model.edits import Edit
 from sepc.model.provenance import Provenance
 from sepc.model.sep_model import keeps_hashes
-from sepc.points.inputs import refuse_missing_labels
 from sepc.wording import check_number
 
 HasRegions: TypeAlias = SEPClassifier | TrustedClassifier
@@ -203,7 +201,10 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         if self.by is None:
             fitted = clone(self.estimator).fit(X, y)
             return self._set(fitted, {}, (), fitted.provenance_)
-        X, labels = self._check_input(X, y)
+        check_given(X, y)
+        labels = check_labels(y, type(self).__name__)
+        X = self._check_input(X, fitting=True)
+        check_consistent_length(X, labels)
         self.classes_, which = np.unique(labels, return_inverse=True)
         names = column_names(X)
         self.by_: IntArray = column_positions(self.by, X)
@@ -329,27 +330,16 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         kept = np.setdiff1d(np.arange(X.shape[1]), self.by_)
         return X if len(self.by_) == 0 else _safe_indexing(X, kept, axis=1)
 
-    def _check_input(self, X: Any, y: Any = "no_validation") -> Any:
-        """Check `X`, and in `fit` also `y`: a DataFrame is returned unchanged, anything else as an array."""
-        fitting = not isinstance(y, str)
-        refuse_missing_labels(y)
-        if fitting:
-            check_given(X, y)
-        if not hasattr(X, "columns"):
-            # NumPy would turn the numbers of a list that contains text into text.
-            X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
-            checked = validate_data(self, X, y, dtype=None, ensure_all_finite=False, reset=fitting)
-            if fitting:
-                check_classes(checked[1])
-            return checked
-        if X.shape[0] == 0:
-            raise ValueError("X has 0 rows while a minimum of 1 is required.")
-        validate_data(self, X, skip_check_array=True, reset=fitting)
-        if not fitting:
+    def _check_input(self, X: Any, *, fitting: bool = False) -> Any:
+        """Check `X`: a DataFrame is returned unchanged, anything else as an array."""
+        if hasattr(X, "columns"):
+            if X.shape[0] == 0:
+                raise ValueError("X has 0 rows while a minimum of 1 is required.")
+            validate_data(self, X, skip_check_array=True, reset=fitting)
             return X
-        labels = check_labels(y, type(self).__name__)
-        check_consistent_length(X, labels)
-        return X, labels
+        # NumPy would turn the numbers of a list that contains text into text.
+        X = np.array(X, dtype=object) if isinstance(X, list) and np.asarray(X).dtype.kind in "US" else X
+        return validate_data(self, X, dtype=None, ensure_all_finite=False, reset=fitting)
 
     def apply(self, X: ArrayLike) -> IntArray:
         """The region of every row, numbered as in the default classifier; -2 with models of strata."""

@@ -29,7 +29,6 @@ from sepc.estimators.unwrapping import classifier_name
 from sepc.io.codec import Node, Reader, Writer, are_text, labels_from, labels_to_node, record_from, record_to_node
 from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, fingerprint_of, reattach, restore_fields
 from sepc.model.edits import Edit
-from sepc.model.sep_model import SEPModel
 from sepc.statistics.rates import stratified_folds
 from sepc.wording import check_number
 
@@ -248,7 +247,10 @@ def write(trusted: TrustedClassifier, writer: Writer, inner: InnerModels) -> Nod
         "transformer": fingerprint_of(trusted.transformer_) if hasattr(trusted, "transformer_") else None,
         "partition": sep_state.write(trusted.partition_, writer.under("partition"), inner),
         "own_partition": trusted.partition is not None,
-        "trust": _trust_to_node(trusted.model_, writer.under("trust")),
+        "trust": {
+            "base": trusted.model_.base,
+            **record_to_node(trusted.model_.calibration, writer.under("trust")),
+        },
     }
 
 
@@ -269,7 +271,9 @@ def read(reader: Reader, inner: InnerModels) -> TrustedClassifier:
         raise reader.wrong("has a partition with other features")
     if reader.value("own_partition", bool):
         trusted.partition = clone(trusted.partition_)
-    trusted.model_ = _trust_from(reader.part("trust"), trusted.partition_.model_)
+    trust = reader.part("trust")
+    calibration = record_from(Calibration, trust, {"s": N_SIGNALS})
+    trusted.model_ = TrustModel(trusted.partition_.model_, calibration, trust.text("base"))
     return trusted
 
 
@@ -279,11 +283,3 @@ def _sees(partition: SEPClassifier, trusted: TrustedClassifier) -> bool:
     if seen is None or every is None:
         return seen is every and partition.n_features_in_ <= trusted.n_features_in_
     return set(seen) <= set(every)
-
-
-def _trust_to_node(trust: TrustModel, writer: Writer) -> Node:
-    return {"base": trust.base, **record_to_node(trust.calibration, writer)}
-
-
-def _trust_from(reader: Reader, partition: SEPModel) -> TrustModel:
-    return TrustModel(partition, record_from(Calibration, reader, {"s": N_SIGNALS}), reader.text("base"))

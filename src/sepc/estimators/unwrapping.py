@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,11 @@ AS_THEY_ARE = (SimpleImputer, KNNImputer)
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """A classifier, and the transformers that come before it, in order."""
+    """A classifier, the transformers that come before it, in order, and the outermost search that chose it."""
 
     classifier: Any
     before: tuple[Any, ...] = ()
+    search: Any = None
 
     def transform(self, X: Any) -> Any:
         """The rows as the classifier sees them."""
@@ -64,10 +65,10 @@ def unwrap(model: Any) -> Unwrapped:
     if isinstance(model, FrozenEstimator):
         return unwrap(model.estimator)
     if hasattr(model, "best_estimator_"):
-        return unwrap(model.best_estimator_)
+        return replace(unwrap(model.best_estimator_), search=model if hasattr(model, "cv_results_") else None)
     if isinstance(model, Pipeline):
         last = unwrap(model[-1])
-        return Unwrapped(last.classifier, ((model[:-1],) if len(model) > 1 else ()) + last.before)
+        return replace(last, before=((model[:-1],) if len(model) > 1 else ()) + last.before)
     return Unwrapped(model)
 
 
@@ -78,7 +79,7 @@ def classifier_name(model: Any) -> str:
 
 def why_broken(model: Any) -> str:
     """Why the promise of the classifier inside a model does not hold, in words; empty if it holds or there is none."""
-    search = _search_around(model)
+    search = unwrap(model).search
     if search is None or not makes_promise(model):
         return ""
     kind, tried = type(search).__name__, len(search.cv_results_["params"])
@@ -96,15 +97,6 @@ def warn_if_broken(model: Any) -> None:
     """Warn the caller if the promise of a model does not hold."""
     if why := why_broken(model):
         warnings.warn(why, BrokenPromiseWarning, stacklevel=3)
-
-
-def _search_around(model: Any) -> Any:
-    """The outermost search that `unwrap` strips off; None if there is none."""
-    if isinstance(model, FrozenEstimator):
-        return _search_around(model.estimator)
-    if isinstance(model, Pipeline):
-        return _search_around(model[-1])
-    return model if hasattr(model, "best_estimator_") and hasattr(model, "cv_results_") else None
 
 
 def makes_promise(model: Any) -> bool:
@@ -142,21 +134,17 @@ def partition_in(model: Any) -> Any:
     return layer.classifier if is_partition(layer.classifier) else None
 
 
-def layers(model: Any) -> Iterator[Unwrapped]:
+def layers(model: Any, question: str = "inner") -> Iterator[Unwrapped]:
     """The classifiers inside one another, the outermost first, each with the transformers before it."""
-    return _following(model, "inner")
-
-
-def region_layers(model: Any) -> Iterator[Unwrapped]:
-    """`layers` down to the partition with the regions, which a `TrustedClassifier` has beside its classifier."""
-    return _following(model, "located_by")
-
-
-def _following(model: Any, question: str) -> Iterator[Unwrapped]:
     while model is not None:
         layer = unwrap(model)
         yield layer
         model = getattr(layer.classifier, question, None)
+
+
+def region_layers(model: Any) -> Iterator[Unwrapped]:
+    """`layers` down to the partition with the regions, which a `TrustedClassifier` has beside its classifier."""
+    return layers(model, "located_by")
 
 
 def models_in(model: Any) -> Iterator[Any]:

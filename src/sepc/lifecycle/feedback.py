@@ -36,7 +36,8 @@ class Feedback:
     @cached_property
     def region_name(self) -> Callable[[int], str]:
         """A function that gives the name of a region."""
-        return region_namer(self.decisions)
+        partition = partition_behind(self.decisions)
+        return fallback_name if partition is None else lambda region: region_name(partition.model, region)
 
     def __len__(self) -> int:
         return len(self.right)
@@ -67,12 +68,6 @@ def _warn_of_training_rows(decisions: Decisions) -> None:
             TrainingRowsWarning,
             stacklevel=4,
         )
-
-
-def region_namer(decisions: Decisions) -> Callable[[int], str]:
-    """A function that gives the name of a region of the model behind these decisions."""
-    partition = partition_behind(decisions)
-    return fallback_name if partition is None else lambda region: region_name(partition.model, region)
 
 
 def fallback_name(region: int) -> str:

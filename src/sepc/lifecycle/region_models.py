@@ -16,7 +16,6 @@ from sepc.cards import Card, ShownAsCard
 from sepc.documents.charts import Chart
 from sepc.errors import FlatSetWarning
 from sepc.estimators.routed import RoutedClassifier
-from sepc.estimators.routes import Change
 from sepc.estimators.sep.editing import edits_for_region
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import is_repaired, layers
@@ -57,11 +56,6 @@ class RowsInRegions:
     def within(self, regions: Iterable[int]) -> RowsInRegions:
         """The rows of these regions."""
         return self.take(np.flatnonzero(np.isin(self.region, list(regions))))
-
-    def and_others(self, others: RowsInRegions) -> RowsInRegions:
-        """These rows followed by others."""
-        both = [np.concatenate([getattr(self, name), getattr(others, name)]) for name in ("X", "labels", "region")]
-        return RowsInRegions(*both)
 
     def folds(self, n_folds: int, seed: int) -> IntArray:
         """A fold for each row, by a hash of its values: equal rows share a fold, and each region is spread over all."""
@@ -105,17 +99,15 @@ class RegionModelFitter:
 
     def models(self, rows: RowsInRegions, regions: Sequence[int]) -> dict[int, RegionModel]:
         """The model of each region, fitted on all `rows` by the recipe with the fewest errors on held-out rows."""
-        rows, recipes = rows.within(regions), self._recipes(regions)
+        worth = [recipe for recipe in RECIPES if self.old is not None or not recipe.with_old]
+        recipes = [recipe for recipe in worth if len(regions) > 1 or recipe.shared]
+        rows = rows.within(regions)
         n_errors = self._held_out_errors(rows, regions, recipes)
         made: dict[int, RegionModel] = {}
         for recipe in recipes:
             wanted = [region for region in regions if recipe == min(recipes, key=lambda each: n_errors[each][region])]
             made |= dict(self._make_models(recipe, rows, regions, wanted))
         return made
-
-    def _recipes(self, regions: Sequence[int]) -> list[Recipe]:
-        worth = [recipe for recipe in RECIPES if self.old is not None or not recipe.with_old]
-        return [recipe for recipe in worth if len(regions) > 1 or recipe.shared]
 
     def _held_out_errors(
         self, rows: RowsInRegions, regions: Sequence[int], recipes: list[Recipe]
@@ -126,7 +118,7 @@ class RegionModelFitter:
             return errors
         left_out = rows.folds(N_THIRDS, self.seed) == 0
         for recipe in recipes:
-            wanted = _worth_trying(recipe, rows, regions)
+            wanted = [each for each in regions if recipe.shared or np.sum(rows.region == each) >= FEWEST_ALONE]
             for region, made in self._make_models(recipe, rows.take(~left_out), regions, wanted):
                 held_out = rows.take(left_out & (rows.region == region))
                 errors[recipe][region] = (
@@ -148,8 +140,11 @@ class RegionModelFitter:
         """A model fitted on the rows of these regions; None if there are too few, or a feature has no values."""
         rows = rows.within(regions)
         if self.old is not None and recipe.with_old:
-            rows = rows.and_others(self.old.within(regions))
-        if len(rows) < FEWEST_ROWS or _has_empty_column(rows.X):
+            both = (rows, self.old.within(regions))
+            rows = RowsInRegions(
+                *(np.concatenate([getattr(one, n) for one in both]) for n in ("X", "labels", "region"))
+            )
+        if len(rows) < FEWEST_ROWS or np.isnan(rows.X).all(axis=0).any():
             return None
         classifier = clone(self.partition).set_params(min_trust=self.min_trust)
         with warnings.catch_warnings():
@@ -161,15 +156,6 @@ class RegionModelFitter:
 
 
 RECIPES = tuple(Recipe(shared, with_old) for with_old in (False, True) for shared in (True, False))
-
-
-def _worth_trying(recipe: Recipe, rows: RowsInRegions, regions: Sequence[int]) -> list[int]:
-    """The regions for which to try a recipe."""
-    return [region for region in regions if recipe.shared or np.sum(rows.region == region) >= FEWEST_ALONE]
-
-
-def _has_empty_column(rows: FloatArray) -> bool:
-    return bool(np.any(np.isnan(rows).all(axis=0)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,7 +209,12 @@ class RepairResult(Result, ShownAsCard):
         changes = self.model.changes_
         names = [row[0] for row in self._card().rows]
         pairs = [
-            Pair(name, change.errors_before / change.n_judged, change.errors_after / change.n_judged, _outcome(change))
+            Pair(
+                name,
+                change.errors_before / change.n_judged,
+                change.errors_after / change.n_judged,
+                f"{'repaired' if change.kept else 'left as it was'}, judged on {counted(change.n_judged, 'row')}",
+            )
             for name, change in zip(names, changes, strict=True)
             if change.n_judged
         ]
@@ -232,7 +223,3 @@ class RepairResult(Result, ShownAsCard):
 
     def _page_title(self) -> str:
         return "Repair"
-
-
-def _outcome(change: Change) -> str:
-    return f"{'repaired' if change.kept else 'left as it was'}, judged on {counted(change.n_judged, 'row')}"

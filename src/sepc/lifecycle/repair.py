@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -145,11 +145,12 @@ def repair(
     fitter = RegionModelFitter(partition_in(inside), inside.default_.min_trust, old, random_state)
     judgement = judge_models(fitter, rows, ~feedback.right, folds, choice.without)
     made = fitter.models(rows, choice.regions)
-    tested = [test for group in groups_to_test(choice.regions, rows) for test in judgement.tests(group)]
     changes = [
-        _change(test, made.get(test.region), feedback.region_name(test.region), 1.0 - confidence)
-        for test in sorted(tested, key=lambda test: choice.regions.index(test.region))
+        change
+        for group in groups_to_test(choice.regions, rows)
+        for change in judgement.changes(group, made, feedback.region_name, 1.0 - confidence)
     ]
+    changes.sort(key=lambda change: choice.regions.index(change.region))
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
     repaired = RoutedClassifier.of(inside.default_, inside.routes_ | kept, changes, inside.lost_promise_, provenance)
@@ -202,23 +203,6 @@ def _check_regions(regions: Iterable[int], inside: RoutedClassifier) -> list[int
     return chosen
 
 
-def _change(test: _RegionTest, made: RegionModel | None, where: str, level: float) -> Change:
-    """The change to a region: its new model is kept if it is shown to be better."""
-    n_before, n_after = test.errors_before, test.errors_after
-    shown_better = test.p_value <= level and (test.n_together == 1 or n_after < n_before)
-    return Change(
-        region=test.region,
-        where=where,
-        n_made=0 if made is None else made.n_rows,
-        n_judged=test.n_rows,
-        errors_before=n_before,
-        errors_after=n_after,
-        p_value=test.p_value,
-        n_together=test.n_together,
-        kept=made is not None and (shown_better or level == 1.0),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _RegionChoice:
     """The regions to repair."""
@@ -260,29 +244,23 @@ class Judgement:
     before: BoolArray
     after: BoolArray
 
-    def tests(self, group: Sequence[int]) -> list[_RegionTest]:
-        """Test whether the new models are better in a group of regions taken together."""
+    def changes(
+        self, group: Sequence[int], made: Mapping[int, RegionModel], name: Callable[[int], str], level: float
+    ) -> list[Change]:
+        """Test a group of regions taken together; a new model is kept if it is shown to be better."""
         rows = np.isin(self.region, group)
-        n_right = int(np.sum(rows & self.before & ~self.after))
-        n_broken = int(np.sum(rows & self.after & ~self.before))
-        return [self._test(region, sign_test(n_right, n_broken), len(group)) for region in group]
-
-    def _test(self, region: int, p_value: float, n_together: int) -> _RegionTest:
-        here = self.region == region
-        counts = int(here.sum()), int(self.before[here].sum()), int(self.after[here].sum())
-        return _RegionTest(region, *counts, p_value, n_together)
-
-
-@dataclass(frozen=True)
-class _RegionTest:
-    """Whether a region's new model is better: errors on rows it was not fitted on, and the p-value of its group."""
-
-    region: int
-    n_rows: int
-    errors_before: int
-    errors_after: int
-    p_value: float
-    n_together: int
+        p_value = sign_test(
+            int(np.sum(rows & self.before & ~self.after)), int(np.sum(rows & self.after & ~self.before))
+        )
+        found = []
+        for region in group:
+            here, n_made = self.region == region, made[region].n_rows if region in made else 0
+            n_before, n_after = int(self.before[here].sum()), int(self.after[here].sum())
+            is_better = p_value <= level and (len(group) == 1 or n_after < n_before)
+            kept = region in made and (is_better or level == 1.0)
+            counts = n_made, int(here.sum()), n_before, n_after
+            found.append(Change(region, name(region), *counts, p_value, len(group), kept))
+        return found
 
 
 def judge_models(

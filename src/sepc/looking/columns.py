@@ -270,6 +270,7 @@ def category_findings(columns: Collection[Column], values: Mapping[str, NDArray[
             counts = Counter(value for value in values[column.name].tolist() if isinstance(value, str))
             if len(counts) <= MOST_COMPARED:
                 found += [*_alike_findings(column.name, counts), *_gap_findings(column.name, counts)]
+                found += _zero_findings(column.name, counts)
     return found
 
 
@@ -288,6 +289,16 @@ def _alike_findings(name: str, counts: Counter[str]) -> list[Finding]:
         return []
     seen, matters = listed(pairs, MOST_NAMES), "Each spelling is a separate category"
     return [Finding(name, Severity.DOUBTFUL, seen, matters, "If they mean the same, spell them alike")]
+
+
+def _zero_findings(name: str, counts: Counter[str]) -> list[Finding]:
+    """A finding if all values are whole numbers, and some have zeros in front, which many readers of files drop."""
+    coded = next((value for value in counts if value[:1] == "0" and len(value) > 1), None)
+    if coded is None or not all(map(str.isdecimal, counts)):
+        return []
+    seen, matters = f"codes with zeros in front, such as {shown(coded)}", "Numbers have no zeros in front"
+    advice = "Taken as categories; give new rows as text, too, as with dtype=str in pandas.read_csv"
+    return [Finding(name, Severity.HANDLED, seen, matters, advice)]
 
 
 def _gap_findings(name: str, counts: Counter[str]) -> list[Finding]:

@@ -11,7 +11,6 @@ import numpy as np
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.letter import Grounds, Words
 from sepc.estimators.sep.row_phrases import RowPhrases, missing_columns, summed_by_column
-from sepc.model.names import names_of
 from sepc.model.terms import Terms
 from sepc.wording import name_of
 
@@ -63,7 +62,8 @@ class NamedTerms:
         sizes = self.sizes[i]
         order = np.argsort(-np.abs(sizes), kind="stable")
         so_far = np.cumsum(np.abs(sizes[order]))
-        n_named = min(int((so_far < COVERED * so_far[-1]).sum()) + 1, self._most)
+        most = MOST_TERMS if len(self.columns) <= MANY_COLUMNS else FEWER_TERMS
+        n_named = min(int((so_far < COVERED * so_far[-1]).sum()) + 1, most)
         best, worst = int(sizes.argmax()), int(sizes.argmin())
         chosen = set(order[:n_named].tolist()) | ({best} if sizes[best] > 0.0 else set())
         if is_refused and sizes[worst] < 0.0:
@@ -85,15 +85,8 @@ class NamedTerms:
         )
 
     def _term(self, i: int, j: int) -> NamedTerm:
-        return NamedTerm(self._features[j], float(self.sizes[i, j]))
-
-    @cached_property
-    def _features(self) -> list[int | None]:
-        return [*self.columns.tolist(), None]
-
-    @cached_property
-    def _most(self) -> int:
-        return MOST_TERMS if len(self.columns) <= MANY_COLUMNS else FEWER_TERMS
+        feature = int(self.columns[j]) if j < len(self.columns) else None
+        return NamedTerm(feature, float(self.sizes[i, j]))
 
     def rest(self, i: int, named: list[NamedTerm]) -> tuple[int, float]:
         """How many other columns there are, and what they and the place, if it is not named, add together."""
@@ -109,7 +102,7 @@ class NamedTerms:
             return None
         favoured, other = (label, runner_up) if place > 0.0 else (runner_up, label)
         gauges = self.phrases.gauges[i]
-        inside, mostly = gauges <= 1.0 + self.phrases.model.slack, self._mostly
+        inside, mostly = gauges <= 1.0 + self.phrases.model.slack, self.counts.argmax(axis=1)
         explains = np.where(inside, mostly == favoured, (mostly == other) | ((mostly == favoured) & (gauges <= NEAR)))
         if not (explains & (toward > 0.0)).any():
             return None
@@ -117,23 +110,11 @@ class NamedTerms:
         relation = "in" if inside[k] else "near" if mostly[k] == favoured else "outside"
         return Group(k, relation)
 
-    def name_of_group(self, k: int) -> str:
-        """The name of an ellipsoid."""
-        return names_of(self.terms.model).ellipsoids[k]
-
-    def counts_of_group(self, k: int) -> IntArray:
-        """Training rows of each class in an ellipsoid."""
-        return np.asarray(self._counts[k])
-
     @cached_property
-    def _counts(self) -> IntArray:
+    def counts(self) -> IntArray:
+        """Training rows of each class in each ellipsoid."""
         model = self.terms.model
         return model.counts_at(np.arange(model.n_ellipsoids))
-
-    @cached_property
-    def _mostly(self) -> IntArray:
-        """The majority class of each ellipsoid."""
-        return np.asarray(self._counts.argmax(axis=1))
 
 
 def known_columns(missing: BoolArray, column_of: IntArray) -> BoolArray:
@@ -152,9 +133,12 @@ LEAST_SHARE = 0.1
 def grounds_of(decisions: Any, words: Words) -> Grounds:
     """The reasons for a single decision, in these words; `decisions` are `SEPDecisions` on one row."""
     model = decisions.model
-    missing = (*missing_columns(model, decisions.missing[0]), *_empty_categories(decisions))
+    missing = missing_columns(model, decisions.missing[0])
+    if decisions.preparation is not None:
+        categories = zip(decisions.preparation.categories, decisions.empty[0], strict=True)
+        missing += [name_of(column) for column, is_empty in categories if is_empty]
     if model.usual is None or model.weights is None or len(model.classes) == 1:
-        return Grounds(missing=missing)
+        return Grounds(missing=tuple(missing))
     phrases = RowPhrases(model, model.usual, decisions.rows)
     terms = NamedTerms(decisions.terms(), phrases)
     known = known_columns(decisions.missing, model.column_of)[0]
@@ -166,15 +150,7 @@ def grounds_of(decisions: Any, words: Words) -> Grounds:
         chosen = [term.feature for term in all_known if sign * term.value >= least][:most]
         sides.append(tuple(_point(phrases, j, owners if sign > 0.0 else owners[::-1], words) for j in chosen))
     in_favour, against = sides
-    return Grounds(in_favour, against, missing)
-
-
-def _empty_categories(decisions: Any) -> list[str]:
-    """Names of categorical columns that are missing."""
-    if decisions.preparation is None:
-        return []
-    categories = zip(decisions.preparation.categories, decisions.empty[0], strict=True)
-    return [name_of(column) for column, is_empty in categories if is_empty]
+    return Grounds(in_favour, against, tuple(missing))
 
 
 def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) -> str:
@@ -182,7 +158,7 @@ def _point(phrases: RowPhrases, j: int | None, owners: list[int], words: Words) 
     favoured, other = (words.label(phrases.model.classes[owner]) for owner in owners)
     if j is None:
         return f"overall, your values resemble earlier cases with {favoured} more than cases with {other}"
-    value = words.about(phrases.value(0, j), phrases.name(j))
+    value = words.about(phrases.value(0, j), phrases.names[j])
     if phrases.shows(0, j, *owners) <= 0:
         return value
     (usual, is_share), (rival, _) = (phrases.usual_among(0, j, owner) for owner in owners)

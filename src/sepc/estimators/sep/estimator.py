@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +48,8 @@ from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.rules import labels_of, probabilities_of
 from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Round
+from sepc.tables.fitted_rows import rows_for_fit
+from sepc.tables.table_file import TableFile
 from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 Listener = Callable[[Round], None]
@@ -270,14 +273,15 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
 
         Parameters
         ----------
-        X : DataFrame or array of shape (n, d), Dask array or DataFrame, or path
+        X : DataFrame or array of shape (n, d), Dask array or DataFrame, path or TableFile
             A pandas or polars DataFrame or an Arrow table may hold numbers, categories and dates; an array holds
             numbers. NaN is a missing value, which is imputed from other rows of the class. Dask collections stay on
-            the workers of the current client. A path names a Parquet file or a folder of them, which is read block by
-            block. Both may hold categories and dates, whose encoding is learnt from at most 40,000 rows; their numbers
-            and dates must not be missing.
+            the workers of the current client. A path names a CSV, Parquet or Excel file, read as by `read_table`, whose
+            rows without a label are left out; or a folder of Parquet files, which is read block by block, as is a file
+            of more than 8 million cells without missing numbers. Collections and blocks may hold categories and dates,
+            whose encoding is learnt from at most 40,000 rows; their numbers and dates must not be missing.
         y : array of shape (n,), Dask array or Series, or str
-            Labels of any type. With a Dask DataFrame or a path it may be the name of the column that holds them.
+            Labels of any type. With a Dask DataFrame it may be, with a file it must be, the name of their column.
         sample_weight : array of shape (n,), optional
             How much each row counts: 2 counts it twice, 0 leaves it out. Not for Dask collections and files.
 
@@ -286,6 +290,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self
         """
         settings = self._settings()
+        if isinstance(X, str | PathLike | TableFile):
+            if sample_weight is not None:
+                raise TypeError("sample_weight is for rows in memory; for files it must be None.")
+            X, y = rows_for_fit(X, y, self.force_features or ())
         if self.max_features is not None:
             settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)

@@ -23,6 +23,7 @@ from sepc.estimators.sep.row_phrases import (
 )
 from sepc.model.edits import names_of_edits
 from sepc.model.imputation import N_DRAWS
+from sepc.model.names import names_of
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Terms
 from sepc.wording import decimal, listed, log_odds, name_of, shown
@@ -153,20 +154,21 @@ class SEPReasons:
         if term.feature is None:
             return "its neighbourhood"
         return (
-            phrases.value(i, term.feature) if self._known[i, term.feature] else f"missing {phrases.name(term.feature)}"
+            phrases.value(i, term.feature) if self._known[i, term.feature] else f"missing {phrases.names[term.feature]}"
         )
 
     def _detail(self, i: int, term: NamedTerm, terms: NamedTerms, is_first: bool) -> str:
         """What is usual for both labels, where that explains the term; or the group that counts most."""
         phrases = terms.phrases
-        label, runner_up = int(self._labels[i]), self._runner_up(i, terms)
+        runner_up = int(np.searchsorted(phrases.model.classes, terms.terms.runner_up[i]))
+        label = int(self._labels[i])
         owners = (label, runner_up) if term.value > 0.0 else (runner_up, label)
         if term.feature is None:
             group = terms.group(i, label, runner_up)
             if group is None:
                 return ""
-            cases = counted_cases(phrases.model, terms.counts_of_group(group.ellipsoid), "cases")
-            return f"{group.relation} {cases} with {terms.name_of_group(group.ellipsoid)}"
+            cases = counted_cases(phrases.model, terms.counts[group.ellipsoid], "cases")
+            return f"{group.relation} {cases} with {names_of(phrases.model).ellipsoids[group.ellipsoid]}"
         if not self._known[i, term.feature] or phrases.shows(i, term.feature, *owners) <= 0:
             return ""
         usual = [phrases.usual_for(i, term.feature, owner, is_first and n == 0) for n, owner in enumerate(owners)]
@@ -203,7 +205,8 @@ class SEPReasons:
 
     def _about_separating(self, i: int, phrases: RowPhrases) -> list[Sentence]:
         """Without weights: the features that keep a row out of the nearest ellipsoid of the runner-up."""
-        runner_up = self._second_most_likely(i)
+        order = np.argsort(-self.decisions.probabilities[i], kind="stable").tolist()
+        runner_up = next((c for c in order if c != self._labels[i]), None)
         if runner_up is None:
             return []
         both, rival = (int(self._labels[i]), runner_up), shown(phrases.model.classes[runner_up])
@@ -268,13 +271,6 @@ class SEPReasons:
         nearest = of_label[self._gauges[i, of_label].argmin()]
         group = f"{name_of(label)} group" if isinstance(label, str) else f"group of {shown(label)}"
         return f"; the nearest {group} has {counted_cases(model, self._group_counts[nearest])}"
-
-    def _second_most_likely(self, i: int) -> int | None:
-        order = np.argsort(-self.decisions.probabilities[i], kind="stable")
-        return next((int(c) for c in order if c != self._labels[i]), None)
-
-    def _runner_up(self, i: int, terms: NamedTerms) -> int:
-        return int(np.searchsorted(self.decisions.model.classes, terms.terms.runner_up[i]))
 
     @cached_property
     def _labels(self) -> IntArray:
@@ -358,8 +354,5 @@ def counted_cases(model: SEPModel, counts: IntArray, cases: str = "training case
 
 def _single(label: Any) -> str:
     """A single training case of a label."""
-    return (
-        f"single {name_of(label)} training case"
-        if isinstance(label, str)
-        else f"single training case of {shown(label)}"
-    )
+    is_text = isinstance(label, str)
+    return f"single {name_of(label)} training case" if is_text else f"single training case of {shown(label)}"

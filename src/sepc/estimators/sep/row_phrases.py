@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -40,17 +39,13 @@ class RowPhrases:
         """The ellipsoid where each row lies deepest, or that is nearest to it; -1 if there are none."""
         return self.gauges.argmin(axis=1) if self.model.n_ellipsoids else np.full(len(self.rows), ANYWHERE)
 
-    def name(self, j: int) -> str:
-        """The name of a feature."""
-        return self._names[j]
-
     def value(self, i: int, j: int) -> str:
         """A feature and its value; the name alone if the value is not known in the user's own units."""
         if self._is_category(j):
-            return f"{self._names[j]} {self._category(i, j)}"
-        return (
-            self._names[j] if self._restored is None else f"{self._names[j]} {self._in_words(j, self._restored[i, j])}"
-        )
+            names, code = self.usual.displays[j].categories, self._code(i, j)
+            category = short(names[code], LONGEST_CATEGORY) if code < len(names) else "unknown"
+            return f"{self.names[j]} {category}"
+        return self.names[j] if self._restored is None else f"{self.names[j]} {self._in_words(j, self._restored[i, j])}"
 
     def groups(self, owner: int) -> IntArray:
         """For every row the group of a class most like it: where it lies deepest, or else the nearest."""
@@ -79,7 +74,8 @@ class RowPhrases:
             return f"{percent(share, 0)} of {cases_of(label, like_it) if is_first else name_of(label)}"
         if self._restored is None:
             return ""
-        return f"{cases_of(label, like_it) if is_first else _those(label)} {self._usual_range(j, group)}"
+        others = name_of(label) if isinstance(label, str) else f"of {name_of(label)}:"
+        return f"{cases_of(label, like_it) if is_first else others} {self._usual_range(j, group)}"
 
     def usual_among(self, i: int, j: int, owner: int) -> tuple[str, bool]:
         """The usual range for cases of a class like a row, or the share with its value, and whether it is a share."""
@@ -111,7 +107,7 @@ class RowPhrases:
         if share is not None:
             return f"{self.value(i, j)} ({percent(share, 0)} of the nearest{' cases' if is_first else ''})"
         if self._restored is None:
-            return self._names[j]
+            return self.names[j]
         lowest, highest = self.usual.overall[j, 0], self.usual.overall[j, -1]
         if not lowest <= self._restored[i, j] <= highest:
             everyone = "all training cases" if is_first else "all cases"
@@ -119,7 +115,8 @@ class RowPhrases:
         return f"{self.value(i, j)} ({'the nearest cases' if is_first else 'nearest'} {self._usual_range(j, nearest)})"
 
     @cached_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The names of all features."""
         return [feature_name(self.model, j) for j in range(len(self.model.feature_names))]
 
     @cached_property
@@ -160,10 +157,6 @@ class RowPhrases:
     def _code(self, i: int, j: int) -> int:
         return int(self.rows[i, len(self.usual.displays) + self.usual.code_column(j)])
 
-    def _category(self, i: int, j: int) -> str:
-        names, code = self.usual.displays[j].categories, self._code(i, j)
-        return short(names[code], LONGEST_CATEGORY) if code < len(names) else "unknown"
-
 
 def gauges_of(model: SEPModel, rows: FloatArray) -> FloatArray:
     """The gauge of every row in every ellipsoid, of shape (n, K)."""
@@ -183,10 +176,6 @@ def summed_by_column(values: FloatArray, known: BoolArray, column_of: IntArray) 
     summed = np.zeros_like(values)
     np.add.at(summed.T, column_of, np.where(known, values, 0.0).T)
     return summed
-
-
-def _those(label: Any) -> str:
-    return name_of(label) if isinstance(label, str) else f"of {name_of(label)}:"
 
 
 # Columns with a smaller share of the distance are not mentioned.

@@ -31,7 +31,7 @@ def write(classifier: SEPClassifier, writer: Writer, inner: InnerModels) -> Node
         **record_to_node(classifier.ellipsoids_, writer),
         "rows_used": record_to_node(classifier.rows_used_, writer),
         "history": [record_to_node(history, writer) for history in classifier.history_],
-        # A model without any edits has a file without a word of them.
+        # A model without edits has the same file as ever.
         **({} if edits is None else {"edits": record_to_node(edits, writer.under("edits"))}),
     }
 

@@ -1,0 +1,1 @@
+"""Tables in files: CSV, Parquet and Excel, read in batches."""
