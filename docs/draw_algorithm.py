@@ -21,17 +21,19 @@ MARKERS = ("o", "x")
 LINES = ("-", "--")
 NAMES = ("healthy", "ill")
 N_IMPURE = 2
+X_RANGE, Y_RANGE = (-1.95, 3.05), (-2.1, 3.2)
 
 
 def rows_and_labels() -> tuple[np.ndarray, np.ndarray]:
-    """Two bent classes of unequal size that mix a little."""
-    return make_moons((130, 80), noise=0.24, random_state=4)
+    """Two bent classes of unequal size that mix a little; standardising them changes no angle."""
+    X, y = make_moons((130, 80), noise=0.24, random_state=4)
+    return X / X.std(axis=0), y
 
 
 def fitted() -> SEPClassifier:
-    """The classifier whose steps are shown; not standardised, so that right angles look right."""
+    """The classifier whose steps are shown."""
     X, y = rows_and_labels()
-    return SEPClassifier(N_IMPURE, standardize=False).fit(X, np.array(NAMES)[y])
+    return SEPClassifier(N_IMPURE).fit(X, np.array(NAMES)[y])
 
 
 def class_of(one: FittedEllipsoid) -> int:
@@ -44,7 +46,7 @@ def panels(n: int, height: float) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(9.7, height), layout="constrained")
     axes = figure.subplots(1, n, sharex=True, sharey=True, squeeze=False)[0]
     for ax in axes:
-        ax.set(xlim=(-1.75, 2.75), ylim=(-1.45, 1.85), aspect="equal", xticks=[], yticks=[])
+        ax.set(xlim=X_RANGE, ylim=Y_RANGE, aspect="equal", xticks=[], yticks=[])
     return figure, list(axes)
 
 
@@ -170,7 +172,7 @@ def draw_rounds() -> Figure:
     return figure
 
 
-QUESTIONS = np.array([[-0.75, 0.95], [0.12, 0.3], [2.3, 1.35]])
+QUESTIONS = np.array([[-0.83, 1.78], [0.13, 0.56], [2.56, 2.54]])
 
 
 def draw_decisions() -> Figure:
@@ -182,7 +184,7 @@ def draw_decisions() -> Figure:
     for one in classifier.ellipsoids_:
         draw_ellipse(axes[0], one.ellipsoid, class_of(one), linewidth=1.0 if one.is_terminal else 1.8)
         number(axes[0], one, class_of(one))
-    grid = np.stack(np.meshgrid(np.linspace(-1.75, 2.75, 360), np.linspace(-1.45, 1.85, 264)), axis=-1)
+    grid = np.stack(np.meshgrid(np.linspace(*X_RANGE, 360), np.linspace(*Y_RANGE, 382)), axis=-1)
     decisions = classifier.decide(grid.reshape(-1, 2))
     trust = decisions.trust.reshape(grid.shape[:2])
     shading = axes[1].pcolormesh(grid[..., 0], grid[..., 1], trust, cmap="gray", vmin=0.5, vmax=1, rasterized=True)

@@ -74,9 +74,9 @@ def test_these_words_are_those_of_a_promise():
 def test_every_kind_of_promise_is_lost_and_back_when_the_edit_is_taken_off(kind, tmp_path):
     model, before, X = edited(kind), promised(kind), rows()[0]
     assert model.summary() == str(model) == LOST
-    assert (model.controls_, model.groups_, model.shift_, model.coverage_) == ({}, None, None, 0.0)
-    assert not hasattr(model, "risk_bound_")
-    assert not hasattr(model, "mean_cost_")
+    promise = model.promise_
+    assert (promise.controls, promise.groups, promise.shift, promise.coverage) == ({}, None, None, 0.0)
+    assert (promise.threshold, promise.risk_bound, str(promise)) == (np.inf, None, "")
     assert before.lost_promise_ is None
     assert before.summary() != LOST
     decided = model.decide(X[:50])

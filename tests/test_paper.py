@@ -10,7 +10,7 @@ from sepc.partition.sequence import Stop
 from sepc.shapes.ellipsoid import are_disjoint, overlap_ratio
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
-READINGS = pytest.mark.parametrize("as_published", [False, True], ids=["default", "published"])
+READINGS = pytest.mark.parametrize("trust", ["weights", "published"])
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def test_largest_stratum_of_adult(home):
 
 
 @READINGS
-def test_xor_is_two_crossing_ellipsoids(as_published):
+def test_xor_is_two_crossing_ellipsoids(trust):
     X, y = XOR
-    model = SEPClassifier(published=as_published).fit(X, y)
+    model = SEPClassifier(trust=trust).fit(X, y)
     assert [one.is_terminal for one in model.ellipsoids_] == [True, True]
     assert [one.label for one in model.ellipsoids_] == [0, 1]
     first, second = (one.ellipsoid for one in model.ellipsoids_)
@@ -81,21 +81,21 @@ def test_xor_is_two_crossing_ellipsoids(as_published):
 
 @READINGS
 @pytest.mark.parametrize("seed", range(3))
-def test_circles_and_moons_are_partitioned(as_published, seed):
+def test_circles_and_moons_are_partitioned(trust, seed):
     X, y = make_circles(400, noise=0.05, factor=0.5, random_state=seed)
-    model = SEPClassifier(n_impure=5, published=as_published).fit(X, y)
+    model = SEPClassifier(n_impure=5, trust=trust).fit(X, y)
     assert model.score(X, y) >= 0.95
     assert len(model.history_[0].rows_left) >= 3
     X, y = make_moons(400, noise=0.1, random_state=seed)
-    model = SEPClassifier(n_impure=2, published=as_published).fit(X, y)
+    model = SEPClassifier(n_impure=2, trust=trust).fit(X, y)
     assert model.score(X, y) >= 0.95
     assert len(model.ellipsoids_) >= 4
 
 
 @READINGS
-def test_circles_without_noise_are_inseparable(as_published):
+def test_circles_without_noise_are_inseparable(trust):
     X, y = make_circles(400, factor=0.5)
-    model = SEPClassifier(n_impure=5, published=as_published).fit(X, y)
+    model = SEPClassifier(n_impure=5, trust=trust).fit(X, y)
     assert model.history_[0].stopped_because == Stop.INSEPARABLE
     assert [one.is_terminal for one in model.ellipsoids_] == [True, True]
     np.testing.assert_array_equal(model.predict(X), y)

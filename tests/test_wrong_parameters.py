@@ -42,7 +42,6 @@ OTHER = LogisticRegression()
 PARAMETERS = [
     ("min_trust", fit(SEPClassifier)),
     ("n_impure", fit(SEPClassifier)),
-    ("max_rounds", fit(SEPClassifier)),
     ("max_ellipsoids or None", fit(SEPClassifier)),
     ("fit_rows or None", fit(SEPClassifier)),
     ("max_features or None", fit(SEPClassifier)),
@@ -99,13 +98,15 @@ def test_costs_and_weights_are_numbers_too(value):
     ):
         with pytest.raises(ValueError, match=said):
             estimator.fit(X, Y)
-    SEPClassifier(np.float32(0.2), min_trust=np.float64(0.9), max_rounds=np.int64(5), fit_rows=np.uint8(100)).fit(X, Y)
+    SEPClassifier(np.float32(0.2), min_trust=np.float64(0.9), max_ellipsoids=np.int64(5), fit_rows=np.uint8(100)).fit(
+        X, Y
+    )
 
 
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (SEPClassifier(standardize="no"), "standardize is .*True or False"),
+        (SEPClassifier(keep_rows="no"), "keep_rows is .*True or False"),
         (SEPClassifier(categorical_features="x0"), "categorical_features is .*list"),
         (SEPClassifier(force_features="x0"), "force_features is .*list"),
         (SEPClassifier(force_features=3), "force_features is .*list"),

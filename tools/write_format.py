@@ -23,7 +23,9 @@ from sepc.records import (
     Lists,
     Number,
     Part,
+    Pairs,
     Parts,
+    PartsByKey,
     Simple,
     Text,
     Texts,
@@ -86,6 +88,10 @@ def type_of(declaration: Any, is_optional: bool) -> str:
             return f"list of {' lists of '.join(shape)} values"
         case Simple():
             return "label, category or number, or null"
+        case Pairs():
+            return "list of pairs of a label, group or null, and a value"
+        case PartsByKey(kind, name):
+            return f"list of parts: `{kind.__name__}`, each with `{name}`: a label, a group or null"
         case Parts(kind):
             return f"list of parts: `{kind.__name__}`"
         case Part(kind, has_node=has_node, may_lack=may_lack):

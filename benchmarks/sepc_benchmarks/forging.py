@@ -75,7 +75,7 @@ def partition(
         "parameters": {"kept": {"trust": "counts"}, "lost": {}},
         "n_features_in": d,
         "feature_names_in": None,
-        "model": facts | {"published": False, "weights": None, "usual": {}},
+        "model": facts | {"weights": None, "usual": {}},
         "history": [],
         "rows_used": {"n_rows": 2, "n_partitioned": 2, "n_weighed": 0},
     }

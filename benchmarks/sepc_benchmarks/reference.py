@@ -1,7 +1,7 @@
 """The paper's Algorithms 1 and 2 word by word in CVXPY: whether our partition is the same, and how much faster.
 
 `partition_by_cvxpy` follows the pseudo-code and gives every convex program to Clarabel at its defaults. Where the paper
-leaves a choice it is made as `published=True` makes it: carve while more than `n_impure` rows of the other class are
+leaves a choice it is made as `trust="published"` makes it: carve while more than `n_impure` rows of the other class are
 inside, recompute the ellipsoid after every cut, stop where the hulls meet, remove only the rows carved.
 
 "Log-volume off" and "centre off" are the largest differences between the ellipsoids of the two partitions. Seconds of

@@ -54,7 +54,7 @@ def run(**options):
     return *map(np.array, zip(*rows, strict=True)), n_found
 
 
-region, truth, label, trust, n_found = run(published=True)
+region, truth, label, trust, n_found = run(trust="published")
 _, default_truth, default_label, _, default_found = run()
 
 print(f"rows in both class ellipsoids: {in_both.sum()} of {len(X)}; overlap ratios (paper: 'almost no overlap')")

@@ -103,6 +103,19 @@ class Simple:
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """A mapping of labels or groups to numbers, labels or groups; a group is a value or a pair of values."""
+
+
+@dataclass(frozen=True)
+class PartsByKey:
+    """A mapping of labels or groups to records of one kind, each of which files name in the entry `name`."""
+
+    kind: type[Any]
+    name: str
+
+
+@dataclass(frozen=True)
 class Part:
     """Another record."""
 
@@ -125,7 +138,9 @@ class Given:
     """Not stored in files: taken from the enclosing record, or passed in when the record is read."""
 
 
-Declaration: TypeAlias = Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Simple | Part | Parts | Given
+Declaration: TypeAlias = (
+    Array | Number | Whole | Flag | Text | Texts | Labels | Lists | Simple | Pairs | PartsByKey | Part | Parts | Given
+)
 
 
 def _declare(declaration: Declaration, name: str = "", default: Any = MISSING) -> Any:
@@ -192,6 +207,16 @@ def simple() -> Any:
     return _declare(Simple())
 
 
+def pairs() -> Any:
+    """A mapping of labels or groups to simple values or groups."""
+    return _declare(Pairs())
+
+
+def parts_by_key(kind: type[Any], name: str = "about") -> Any:
+    """A mapping of labels or groups to records of one kind."""
+    return _declare(PartsByKey(kind, name))
+
+
 def part(
     kind: type[Any],
     *,
@@ -229,6 +254,8 @@ def given(*, default: Any = MISSING) -> Any:
         labels,
         lists,
         simple,
+        pairs,
+        parts_by_key,
         part,
         parts,
         given,
@@ -244,7 +271,7 @@ def record(kind: type[Kind]) -> type[Kind]:
 
 def _is_plain(declaration: Declaration) -> bool:
     """Whether values can be compared with `==`; arrays, and records that hold arrays, cannot."""
-    if isinstance(declaration, Part | Parts):
+    if isinstance(declaration, Part | Parts | PartsByKey):
         return "__eq__" in vars(declaration.kind)
     return not isinstance(declaration, Array | Labels)
 

@@ -4,8 +4,8 @@ from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter
 from sepc.estimators.routes import Change, RoutedDecisions, Strata
 from sepc.estimators.selective.decisions import SelectiveDecisions
-from sepc.estimators.selective.groups import GroupComparison
-from sepc.estimators.selective.promise import Certificates
+from sepc.estimators.selective.groups import Certificates, GroupComparison
+from sepc.estimators.selective.promise import Promise
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane, Regions
 from sepc.estimators.trusted_decisions import TrustedDecisions, TrustModel
@@ -39,6 +39,7 @@ __all__ = [
     "Letter",
     "ModelHistory",
     "Overlap",
+    "Promise",
     "Proof",
     "Proofs",
     "Provenance",

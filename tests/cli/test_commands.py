@@ -185,7 +185,7 @@ def test_fits_are_those_of_the_library(kind, suffix, folder, wdbc, tmp_path, run
         assert told["ellipsoids"] == len(again.ellipsoids_)
     if kind == "groups":
         assert model.by == "ward"
-        assert set(model.controls_) | set(model.groups_.small) == set(wdbc["ward"])
+        assert set(model.promise_.controls) | set(model.promise_.groups.small) == set(wdbc["ward"])
         assert run("score", tmp_path / "m.sepc", folder / "wdbc.csv", "--output", tmp_path / "o.csv").code == 0
     if kind == "promise":
         assert told["promise"] == model.summary().splitlines()

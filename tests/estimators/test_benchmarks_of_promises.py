@@ -33,9 +33,11 @@ def test_promises_for_groups(one_threshold):
     rows = drawn[:, REGION].astype(np.int64)
     selective = SelectiveClassifier(FrozenEstimator(model), 0.1, by="group", one_threshold=one_threshold)
     selective.fit(X[rows], y[rows], groups=np.array(NAMES, dtype=object)[group[rows]])
-    assert "hardly any" in selective.groups_.small
+    assert "hardly any" in selective.promise_.groups.small
     assert [selective.threshold_.get(name, np.inf) for name in NAMES] == thresholds
-    assert [name in selective.threshold_ and selective.groups_.no_harm[name].is_shown for name in NAMES] == shown
+    assert [
+        name in selective.threshold_ and selective.promise_.groups.no_harm[name].is_shown for name in NAMES
+    ] == shown
     assert any(shown)
     assert np.isfinite(thresholds).sum() == 3
     assert len(set(thresholds)) == (2 if one_threshold else 4)
@@ -53,8 +55,8 @@ def test_promises_for_another_mix_of_regions():
         selective = SelectiveClassifier(model, source.promised, random_state=seed)
         selective.fit(X[calibration], y[calibration], X_target=X[target])
         assert selective.threshold_ == found.control.threshold
-        assert (selective.shift_.regions == found.regions).all()
-        assert selective.shift_.check == check
+        assert (selective.promise_.shift.regions == found.regions).all()
+        assert selective.promise_.shift.check == check
         assert (selective.decide(X).accepted == source.accepted(found)).all()
         ordinary = SelectiveClassifier(model, source.promised).fit(X[calibration], y[calibration])
         assert (ordinary.decide(X).accepted == source.ordinary(calibration)).all()

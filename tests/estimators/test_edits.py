@@ -294,7 +294,7 @@ def test_forged_edits_are_refused(forged):
         case "sizes":
             arrays[f"{where}original/lines"] = arrays[f"{where}original/lines"][:-1]
         case "lost nothing":
-            content["model"]["lost_promise"]["edits"] = copy.deepcopy(edits["made"])
+            content["model"]["promise"]["edits"] = copy.deepcopy(edits["made"])
     with pytest.raises(FormatError):
         from_bytes(encode(arrays, content))
 

@@ -49,11 +49,11 @@ def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_fa
     wrong[[0, 1, 2, 386]] = True
     grid = np.array([0.6, 0.7, 0.8, 0.9])
     control = choose_threshold(trust, wrong, grid, 0.02, 0.95)
-    assert (control.threshold, control.n_accepted, control.n_errors, control.n_needed) == (0.8, 386, 3, 149)
+    assert (control.threshold, control.n_accepted, control.loss, control.n_needed) == (0.8, 386, 3, 149)
     without_the_last_error = choose_threshold(trust, wrong & (np.arange(len(trust)) < 386), grid, 0.02, 0.95)
     assert (without_the_last_error.threshold, without_the_last_error.n_accepted) == (0.6, len(trust))
     first_fails = choose_threshold(trust[:387], wrong[:387], np.array([0.7, 0.95]), 0.02, 0.95)
-    assert (first_fails.threshold, first_fails.n_tried, first_fails.n_tried_errors) == (np.inf, 387, 4)
+    assert (first_fails.threshold, first_fails.n_tried, first_fails.tried_loss) == (np.inf, 387, 4)
     too_few = choose_threshold(trust[:100], wrong[:100], np.array([0.1, 0.7]), 0.02, 0.95)
     assert (too_few.threshold, too_few.n_accepted, too_few.n_tried) == (np.inf, 0, 100)
     assert choose_threshold(trust[:0], wrong[:0], fixed_grid(), 0.02, 0.95).threshold == np.inf
@@ -64,8 +64,8 @@ def test_sequence_starts_where_enough_rows_are_accepted_and_ends_at_the_first_fa
         control = choose_threshold(trust, wrong, fixed_grid(), 0.02, 0.95)
         if np.isfinite(control.threshold):
             accepted = trust >= control.threshold
-            assert (control.n_accepted, control.n_errors) == (accepted.sum(), wrong[accepted].sum())
-            assert upper_bound(control.n_errors, control.n_accepted, 0.95) <= 0.02
+            assert (control.n_accepted, control.loss) == (accepted.sum(), wrong[accepted].sum())
+            assert upper_bound(control.loss, control.n_accepted, 0.95) <= 0.02
 
 
 def scores(rng, n, error_rate):
@@ -108,10 +108,10 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     if frozen:
         given = FrozenEstimator(clone(estimator).fit(X[:600], y[:600]))
         fitted = SelectiveClassifier(given, 0.05).fit(X[600:2000], y[600:2000])
-        assert (fitted.estimator_, fitted.n_calibration_) == (given, 1400)
+        assert (fitted.estimator_, fitted.promise_.n_rows) == (given, 1400)
     else:
         fitted = SelectiveClassifier(estimator, 0.05, calibration_size=0.4, random_state=0).fit(X[:2000], y[:2000])
-        assert abs(fitted.n_calibration_ - 800) <= 2
+        assert abs(fitted.promise_.n_rows - 800) <= 2
     decided = fitted.decide(X[2000:])
     np.testing.assert_array_equal(decided.label, fitted.predict(X[2000:]))
     np.testing.assert_array_equal(decided.accepted, decided.trust >= fitted.threshold_)
@@ -121,7 +121,7 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     assert fitted.coverage_ > 0.5
     wrong = (decided.label != y[2000:])[decided.accepted]
     assert not exceeds(wrong.sum(), len(wrong), 0.05)
-    assert fitted.risk_bound_ <= 0.05
+    assert fitted.promise_.risk_bound <= 0.05
     assert list(fitted.classes_) == [0, 1]
 
 
@@ -151,7 +151,7 @@ def test_promises_by_label_in_a_table_and_labels_without_one():
     table, names = pd.DataFrame(X, columns=["a", "b", "c"]), pd.Series(np.where(y, "right", "left"))
     fitted = SelectiveClassifier(LogisticRegression(), {"right": 0.05}, random_state=0).fit(table, names)
     assert list(fitted.feature_names_in_) == ["a", "b", "c"]
-    assert set(fitted.threshold_) == set(fitted.risk_bound_) == {"right"}
+    assert set(fitted.threshold_) == set(fitted.promise_.risk_bound) == {"right"}
     assert fitted.score(table, names) > 0.9
     decided = fitted.decide(table)
     assert set(decided.label[decided.accepted]) == {"right"}
@@ -176,7 +176,7 @@ def test_labels_the_classifier_does_not_know_have_probability_zero(tmp_path):
         assert fitted.empty_decisions().probabilities.shape == (0, 3)
         # One row in fifty is in the middle, and an error.
         accepted = decided.accepted[1000:]
-        assert fitted.controls_[None].n_errors == (decided.label[1000:] != truth)[accepted].sum()
+        assert fitted.promise_.controls[None].loss == (decided.label[1000:] != truth)[accepted].sum()
         assert (truth[accepted] == "middle").any()
     save(fitted, tmp_path / "model.sepc")
     again = load(tmp_path / "model.sepc")
@@ -190,7 +190,8 @@ def test_a_rare_class_of_two_does_not_keep_the_classifier_from_fitting():
     y[:] = 0
     y[7] = 1
     sizes = {
-        SelectiveClassifier(LogisticRegression(), 0.2, random_state=seed).fit(X, y).n_calibration_ for seed in range(30)
+        SelectiveClassifier(LogisticRegression(), 0.2, random_state=seed).fit(X, y).promise_.n_rows
+        for seed in range(30)
     }
     assert max(sizes) == 30
     assert min(sizes) < 20
@@ -231,7 +232,7 @@ def test_a_summary_tells_what_fit_promised_or_that_nothing_can_be():
     assert str(clone(fitted)).startswith("SelectiveClassifier(")
     X, y = blobs(200)
     few = SelectiveClassifier(LogisticRegression(), random_state=0).fit(X, y)
-    assert (few.threshold_, few.coverage_, few.risk_bound_) == (np.inf, 0.0, 1.0)
+    assert (few.threshold_, few.coverage_, few.promise_.risk_bound) == (np.inf, 0.0, 1.0)
     assert not few.decide(X).accepted.any()
     assert "at least 149" in few.summary()
     noise = np.random.default_rng(1).integers(2, size=4000)
@@ -334,7 +335,7 @@ def test_errors_by_true_label_come_first_where_a_promise_about_all_rows_hides_th
     fitted = SelectiveClassifier(inside, 0.05).fit(X, y)
     decisions = fitted.decide(X)
     fraud, usual = ((decisions.accepted & (y == label)) for label in ("fraud", "usual"))
-    counts = {own.label: (own.n_accepted, own.n_errors) for own in fitted.errors_by_label_.labels}
+    counts = {own.label: (own.n_accepted, own.n_errors) for own in fitted.promise_.by_label}
     assert counts == {"fraud": (fraud.sum(), fraud.sum()), "usual": (usual.sum(), 0)}
     words = f"by true label: {fraud.sum()} of {fraud.sum()} of 'fraud' (100 %)"
     save(fitted, tmp_path / "m.sepc")
@@ -343,10 +344,10 @@ def test_errors_by_true_label_come_first_where_a_promise_about_all_rows_hides_th
         assert words in first
         assert "Costs" in first
         assert words in model.decide(X[:1])[0].why().partition(". ")[0]
-        assert model.errors_by_label_ == fitted.errors_by_label_
+        assert model.promise_.by_label == fitted.promise_.by_label
     X, y = blobs(2000)
     fair = SelectiveClassifier(FrozenEstimator(LogisticRegression().fit(X[:500], y[:500])), 0.2).fit(X[500:], y[500:])
-    assert all(own.share <= 0.2 for own in fair.errors_by_label_.labels)
+    assert all(own.share <= 0.2 for own in fair.promise_.by_label)
     assert "true label" not in fair.summary() + fair.decide(X[:1])[0].why()
 
 

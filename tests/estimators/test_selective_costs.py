@@ -48,7 +48,7 @@ def test_labels_the_classifier_does_not_know_have_costs():
     unmet = SelectiveClassifier(frozen, costs).fit(X[1000:], y[1000:])
     assert unmet.classes_.tolist() == ["bad", "good", "ugly"]
     two = SelectiveClassifier(frozen, Costs(CREDIT, 0.4)).fit(X, y)
-    assert unmet.controls_[None].n_needed > two.controls_[None].n_needed
+    assert unmet.promise_.controls[None].n_needed > two.promise_.controls[None].n_needed
 
 
 def test_one_cost_is_tested_as_errors_are():
@@ -70,7 +70,7 @@ def test_the_cheapest_of_the_passing_thresholds_is_taken():
     grid, possible = np.array([0.6, 0.7, 0.8, 0.9]), np.array([0.0, 1, 2, 5])
     control = choose_cheapest(trust, cost, grid, possible, 1.0, 0.95)
     assert (control.threshold, control.n_accepted) == (0.7, 3000)
-    assert control.cost == pytest.approx((20 + 900 + 1000) / 4000)
+    assert control.mean_cost == pytest.approx((20 + 900 + 1000) / 4000)
     # All rows together cost less than 1 each: that passes, and is dearer.
     assert mean_p_value(np.array([[2800, 20, 1000, 180]]), possible, 1.0, 0.95)[0] < 0.05
     in_another_order = np.random.default_rng(0).permutation(4000)
@@ -108,17 +108,18 @@ def test_classifier_with_costs(frozen):
     paid = costs.of(truth, decided.label, fitted.classes_)
     assert paid[decided.accepted].mean() <= 0.4
     mean_cost = np.where(decided.accepted, paid, 0.4).mean()
-    assert mean_cost == pytest.approx(fitted.mean_cost_, abs=0.04)
+    expected = fitted.promise_.controls[None].mean_cost
+    assert mean_cost == pytest.approx(expected, abs=0.04)
     assert mean_cost < 0.35
-    assert not hasattr(fitted, "risk_bound_")
-    assert f"{fitted.mean_cost_:.3g} a row, {0.4 - fitted.mean_cost_:.3g} less" in fitted.summary()
+    assert fitted.promise_.risk_bound is None
+    assert f"{expected:.3g} a row, {0.4 - expected:.3g} less" in fitted.summary()
     assert clone(fitted).fit(X[:2000], y[:2000]).threshold_ == fitted.threshold_
 
 
 def test_no_threshold_is_worth_it():
     X, y = credit(60)
     few = SelectiveClassifier(LogisticRegression(), Costs(CREDIT, 0.4), random_state=0).fit(X, y)
-    assert (few.threshold_, few.coverage_, few.mean_cost_) == (np.inf, 0.0, 0.4)
+    assert (few.threshold_, few.coverage_, few.promise_.controls[None].mean_cost) == (np.inf, 0.0, 0.4)
     assert "at least 36" in few.summary()
     assert "only 30" in few.summary()
     noise = TWO[np.random.default_rng(0).integers(2, size=2000)]

@@ -67,7 +67,7 @@ def test_a_threshold_of_its_own_for_each_group():
     for name in "ab":
         own = (X["group"] == name).to_numpy()
         control = choose_threshold(X["trust"].to_numpy()[own], y[own] == 1, fixed_grid(), 0.05, each)
-        assert fitted.controls_[name] == control
+        assert fitted.promise_.controls[name] == control
     changed = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
     changed.set_params(by="trust", one_threshold=True, parents={"a": "b"})
     assert (changed.decide(X).accepted == accepted).all()
@@ -80,7 +80,7 @@ def test_one_threshold_passes_in_every_group_at_the_full_level():
     assert (fitted.decide(X).accepted == (X["trust"] == 0.9)).all()
     parts = [(X["trust"].to_numpy()[own], y[own] == 1) for own in (X["group"] == "a", X["group"] == "b")]
     full = 1.0 - (1.0 - HARM_SHARE) * 0.05
-    assert list(fitted.controls_.values()) == choose_together(parts, fixed_grid(), 0.05, full)
+    assert list(fitted.promise_.controls.values()) == choose_together(parts, fixed_grid(), 0.05, full)
     assert choose_together(parts[:1], fixed_grid(), 0.05, full) == [
         choose_threshold(*parts[0], fixed_grid(), 0.05, full)
     ]
@@ -91,8 +91,8 @@ def test_one_threshold_passes_in_every_group_at_the_full_level():
 def test_groups_that_are_too_small_accept_nothing_unless_they_have_a_parent():
     X, y = rows(shares=(0.6, 0.38, 0.01, 0.01), errors=((0.0, 0.0),) * 4, n=6000)
     fitted = SelectiveClassifier(frozen(), 0.02, by="group").fit(X, y)
-    assert set(fitted.controls_) == {"a", "b"}
-    assert dict(fitted.groups_.small) == X["group"].value_counts()[["c", "d"]].to_dict()
+    assert set(fitted.promise_.controls) == {"a", "b"}
+    assert dict(fitted.promise_.groups.small) == X["group"].value_counts()[["c", "d"]].to_dict()
     decided = fitted.decide(X)
     assert (decided.accepted == X["group"].isin(["a", "b"])).all()
     assert "Too small" in fitted.summary()
@@ -101,18 +101,18 @@ def test_groups_that_are_too_small_accept_nothing_unless_they_have_a_parent():
     assert decided.cause[small] == Cause.UNEXPLAINED
     X, y = rows(shares=(0.6, 0.34, 0.03, 0.03), errors=((0.0, 0.0),) * 4, n=6000)
     joined = SelectiveClassifier(frozen(), 0.02, by="group", parents={"c": "others", "d": "others"}).fit(X, y)
-    assert set(joined.controls_) == {"a", "b", "others"}
-    assert joined.controls_["others"].n_rows == X["group"].isin(["c", "d"]).sum()
+    assert set(joined.promise_.controls) == {"a", "b", "others"}
+    assert joined.promise_.controls["others"].n_rows == X["group"].isin(["c", "d"]).sum()
     assert joined.decide(X).accepted.all()
     assert "group = c in group = others" in joined.summary()
-    assert not joined.groups_.small
+    assert not joined.promise_.groups.small
 
 
 def test_unknown_and_missing_groups():
     X, y = rows(errors=((0.0, 0.0),) * 2)
     X.loc[:400, "group"] = None
     fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
-    assert "missing" in fitted.controls_
+    assert "missing" in fitted.promise_.controls
     new = pd.DataFrame({"trust": [1.0] * 3, "group": ["a", "z", np.nan]})
     assert fitted.decide(new).accepted.tolist() == [True, False, True]
 
@@ -122,7 +122,7 @@ def test_groups_need_not_be_features():
     bare = X[["trust"]].assign(other=0.0)
     for groups in (X["group"], X[["group"]], {"group": list(X["group"])}, X["group"].to_numpy()[:, None]):
         fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(bare, y, groups=groups)
-        assert fitted.controls_ == inside.controls_
+        assert fitted.promise_.controls == inside.promise_.controls
         assert (fitted.decide(bare, groups=groups).accepted == inside.decide(X).accepted).all()
     with pytest.raises(ValueError, match="'group'"):
         fitted.decide(bare)
@@ -134,11 +134,11 @@ def test_two_columns_and_positions():
     X, y = rows(errors=((0.0, 0.0),) * 2)
     X["half"] = np.arange(len(X)) % 2
     fitted = SelectiveClassifier(frozen(), 0.05, by=["group", "half"]).fit(X, y)
-    assert set(fitted.controls_) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
+    assert set(fitted.promise_.controls) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
     assert "with group = a, half = 0 are wrong" in fitted.summary()
     array = np.column_stack([X["trust"], X["group"] == "a"]).astype(float)
     by_position = SelectiveClassifier(frozen(), 0.05, by=1).fit(array, y)
-    assert set(by_position.controls_) == {0.0, 1.0}
+    assert set(by_position.promise_.controls) == {0.0, 1.0}
     assert "x1 = 1.0" in by_position.summary()
 
 
@@ -149,7 +149,7 @@ def test_an_unfitted_estimator_and_one_that_splits():
     y = (X["p"] + 0.5 * rng.normal(size=8000) * np.where(group == "few", 1.5, 1.0) > 0).astype(int)
     fitted = SelectiveClassifier(make_pipeline(LogisticRegression()), 0.05, by="group", random_state=0)
     fitted.fit(X, y, groups=group)
-    assert fitted.n_calibration_ == 4000
+    assert fitted.promise_.n_rows == 4000
     assert fitted.threshold_["few"] > fitted.threshold_["many"]
     found = fitted.compare_groups(X, y, groups=group).to_frame()
     assert (found["wrong"].fillna(1.0) < 0.06).all()
@@ -180,7 +180,7 @@ def test_no_harm_is_shown_where_abstaining_helps_and_seldom_elsewhere():
     assert n_shown <= 0.1 * n_draws
     X, y = rows(errors=((0.01, 0.3), (0.02, 0.4)))
     fitted = SelectiveClassifier(frozen(), 0.05, by="group").fit(X, y)
-    for name, harm in fitted.groups_.no_harm.items():
+    for name, harm in fitted.promise_.groups.no_harm.items():
         own = X["group"] == name
         accepted = own & (X["trust"] >= fitted.threshold_[name])
         assert (harm.n_accepted, harm.n_errors) == (accepted.sum(), y[accepted].sum())
@@ -253,11 +253,12 @@ def test_saved_loaded_and_exported_with_one_threshold_only(tmp_path):
     part = {name: values[400:] for name, values in groups.items()}
     parents = {("f", "z"): "rest", ("m", "z"): "rest"}
     fitted = SelectiveClassifier(model, 0.1, by=["sex", "land"], parents=parents).fit(X[400:], y[400:], groups=part)
-    assert fitted.groups_.small
+    assert fitted.promise_.groups.small
     save(fitted, tmp_path / "groups.sepc")
     loaded = load(tmp_path / "groups.sepc")
-    for name in ("by", "parents", "threshold_", "risk_bound_"):
+    for name in ("by", "parents", "threshold_"):
         assert getattr(loaded, name) == getattr(fitted, name)
+    assert loaded.promise_.risk_bound == fitted.promise_.risk_bound
     assert loaded.summary() == fitted.summary()
     new, old = (own.decide(X[400:], groups=part) for own in (loaded, fitted))
     assert (new.accepted == old.accepted).all()

@@ -65,8 +65,8 @@ def test_the_promise_is_about_the_targets_mix():
     easier = SelectiveClassifier(frozen(), 0.05, random_state=0).fit(X, y, X_target=target)
     assert easier.coverage_ > 0.95
     assert easier.decide(X).accepted.mean() > 0.95
-    assert easier.controls_[None].n_rows > 0.6 * 5000
-    assert (easier.shift_.n_target, easier.shift_.n_planning) == (20_000, 4_000)
+    assert easier.promise_.controls[None].n_rows > 0.6 * 5000
+    assert (easier.promise_.shift.n_target, easier.promise_.shift.n_planning) == (20_000, 4_000)
 
 
 def test_a_promise_at_its_limit_is_seldom_made_for_a_target_and_always_without_one():
@@ -77,7 +77,7 @@ def test_a_promise_at_its_limit_is_seldom_made_for_a_target_and_always_without_o
         X, _ = drawn(rng, 3000, CALIBRATION)
         y = (rng.random(3000) < errors[X[:, 0].astype(int)]).astype(int)
         found = SelectiveClassifier(frozen(), 0.05, random_state=seed).fit(X, y, X_target=drawn(rng, 600, TARGET)[0])
-        weights = TARGET * np.isin(np.arange(3), found.shift_.regions)
+        weights = TARGET * np.isin(np.arange(3), found.promise_.shift.regions)
         n_broken += math.isfinite(found.threshold_) and weights @ errors > 0.05 * weights.sum()
         n_plain += math.isfinite(SelectiveClassifier(frozen(), 0.05).fit(X, y).threshold_)
     assert not exceeds(n_broken, n_draws, 0.05)
@@ -92,7 +92,7 @@ def test_rows_in_regions_that_calibration_has_not_seen_are_not_accepted():
     decided = fitted.decide(target)
     assert not decided.accepted[target[:, 0] == 2].any()
     assert decided.accepted[target[:, 0] < 2].all()
-    assert fitted.shift_.n_target_uncovered == (target[:, 0] == 2).sum()
+    assert fitted.promise_.shift.n_target_uncovered == (target[:, 0] == 2).sum()
     assert fitted.coverage_ == decided.accepted.mean()
     unseen = decided[int(np.flatnonzero(target[:, 0] == 2)[0])]
     assert "too few calibration rows" in unseen.why()
@@ -104,8 +104,8 @@ def test_pairs_without_a_row_left_count_as_wrong():
         rng = np.random.default_rng(seed)
         X, target = drawn(rng, 60, CALIBRATION)[0], drawn(rng, 2000, CALIBRATION)[0]
         found = SelectiveClassifier(frozen(), 0.5, random_state=seed).fit(X, np.zeros(60, dtype=int), X_target=target)
-        control, shift = found.controls_[None], found.shift_
-        assert max(control.n_errors, control.n_tried_errors) == shift.n_unpaired
+        control, shift = found.promise_.controls[None], found.promise_.shift
+        assert max(control.loss, control.tried_loss) == shift.n_unpaired
         assert control.n_rows <= len(target) - shift.n_planning
         n_unpaired += shift.n_unpaired
     assert n_unpaired > 0
@@ -153,7 +153,7 @@ def partition():
 def test_a_shift_inside_regions_is_seen(tmp_path):
     model, X, y = partition()
     honest = SelectiveClassifier(model, 0.1, random_state=0).fit(X[1000:3500], y[1000:3500], X_target=X[3500:])
-    check = honest.shift_.check
+    check = honest.promise_.shift.check
     region, is_target = np.unique(model.decide(X[1000:]).region, return_inverse=True)[1], np.arange(5000) >= 2500
     columns = [model.decide(X[1000:]).trust, *X[1000:].T]
     tests = [one(values, is_target, region) for values in columns for one in (differ_p_value, spread_p_value)]
@@ -162,14 +162,14 @@ def test_a_shift_inside_regions_is_seen(tmp_path):
     assert not check.is_sign
     older = X[3500:][np.argsort(X[3500:, 2])[1000:]]
     shifted = SelectiveClassifier(model, 0.1, random_state=0).fit(X[1000:3500], y[1000:3500], X_target=older)
-    assert shifted.shift_.check.is_sign
+    assert shifted.promise_.shift.check.is_sign
     assert "Beware: within regions, x2" in shifted.summary()
     save(honest, tmp_path / "shift.sepc")
     loaded = load(tmp_path / "shift.sepc")
     assert loaded.summary() == honest.summary()
     assert (loaded.decide(X).accepted == honest.decide(X).accepted).all()
     assert honest.decide(X).accepted.any()
-    assert not hasattr(loaded, "risk_bound_")
+    assert loaded.promise_.risk_bound is None
     with pytest.raises(TypeError, match="region"):
         onnx.export(honest, tmp_path / "shift.onnx")
 
@@ -183,10 +183,10 @@ def test_tables_with_categories_and_gaps_are_compared():
     model = FrozenEstimator(SEPClassifier(random_state=0).fit(X[:800], y[:800]))
     target = X[2500:]
     same = SelectiveClassifier(model, 0.2, random_state=0).fit(X[800:2500], y[800:2500], X_target=target)
-    assert same.shift_.check.n_tests == 6
+    assert same.promise_.shift.check.n_tests == 6
     odd = target[(target["kind"] != "u") | (rng.random(len(target)) < 0.2)]
     seen = SelectiveClassifier(model, 0.2, random_state=0).fit(X[800:2500], y[800:2500], X_target=odd)
-    assert (seen.shift_.check.column, seen.shift_.check.is_sign) == ("kind", True)
+    assert (seen.promise_.shift.check.column, seen.promise_.shift.check.is_sign) == ("kind", True)
 
 
 def test_sizes_from_none_to_a_few():

@@ -52,7 +52,7 @@ def test_a_rare_class_keeps_more_than_its_share():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     for n_rare, n_partitioned in ((5, 1005), (300, 1285)):
         y = np.arange(20_000) < n_rare
-        fitted = SEPClassifier(trust="counts", fit_rows=1000, max_rounds=1).fit(X + 9.0 * y[:, None], y)
+        fitted = SEPClassifier(trust="counts", fit_rows=1000, max_ellipsoids=1).fit(X + 9.0 * y[:, None], y)
         assert fitted.rows_used_.n_partitioned == pytest.approx(n_partitioned, abs=60)
 
 

@@ -79,7 +79,7 @@ def test_dates_categories_and_numbers_are_what_they_are_in_memory(stored, tmp_pa
 def test_all_rows_are_partitioned_only_in_memory(stored):
     with pytest.raises(ValueError, match="fit_rows=None .* set it to 'auto' or to a number"):
         SEPClassifier(fit_rows=None).fit(stored(rows(60)), "target")
-    unscaled = SEPClassifier(standardize=False, max_ellipsoids=4).fit(stored(rows()), "target")
+    unscaled = SEPClassifier(trust="published", max_ellipsoids=4).fit(stored(rows()), "target")
     assert unscaled.model_.class_counts.sum() == 900
 
 

@@ -175,7 +175,7 @@ def left_out(y, cv, groups=None, **options):
     """The rows that each fold leaves out."""
     X = np.column_stack([np.random.default_rng(0).normal(size=(len(y), 2)), np.arange(len(y))])
     Remembering.seen.clear()
-    quick = SEPClassifier(trust="counts", max_ellipsoids=2, max_rounds=2)
+    quick = SEPClassifier(trust="counts", max_ellipsoids=2)
     TrustedClassifier(Remembering(), partition=quick, cv=cv, random_state=0, **options).fit(X, y, groups=groups)
     return [np.setdiff1d(np.arange(len(y)), rows) for rows in Remembering.seen if len(rows) < len(y)]
 

@@ -19,7 +19,7 @@ def promise(model: Any, X: Any, **arguments: Any) -> dict[str, Any]:
         "summary": model.summary(),
         "threshold": model.threshold_,
         "coverage": model.coverage_,
-        "controls": {str(key): str(control) for key, control in model.controls_.items()},
+        "controls": {str(key): str(control) for key, control in model.promise_.controls.items()},
         "decisions": decided(found),
         "why": found[0].why(),
     }
@@ -47,7 +47,7 @@ def by_cost() -> Any:
     X, y = data.cube()
     costs = Costs({("good", "bad"): 10.0, ("bad", "good"): 1.0}, review=0.5)
     model = SelectiveClassifier(LogisticRegression(), costs, random_state=0).fit(X[:2000], y[:2000])
-    return {**promise(model, X[2000:2040]), "mean_cost": model.mean_cost_}
+    return {**promise(model, X[2000:2040]), "mean_cost": model.promise_.controls[None].mean_cost}
 
 
 @scenario
@@ -60,7 +60,7 @@ def by_group() -> Any:
     return {
         "summary": model.summary(),
         "threshold": model.threshold_,
-        "groups": str(model.groups_),
+        "groups": str(model.promise_.groups),
         "decisions": decided(found),
     }
 
@@ -71,7 +71,7 @@ def for_other_rows() -> Any:
     target = X[2000:2600][X["width"][2000:2600] > 0.0]
     model = SelectiveClassifier(SEPClassifier(max_ellipsoids=6), 0.2, random_state=0)
     model.fit(X[:2000], y[:2000], X_target=target)
-    return {"summary": model.summary(), "shift": str(model.shift_), "threshold": model.threshold_}
+    return {"summary": model.summary(), "shift": str(model.promise_.shift), "threshold": model.threshold_}
 
 
 @scenario

@@ -61,8 +61,8 @@ def _decide_one(z, model, node, min_trust):
         fading, shares_there = max(gauge, 1.0) ** -2, np.full(len(shares), 1 / len(shares))
     around = (wider * fading + (shares if is_inside else shares_there)) / (wider.sum() * fading + 1)
     evidence = (exact * fading + 30 * around) / (exact.sum() * fading + 30)
-    label = _largest(wider if node["published"] else evidence, shares)
-    label = int(owner) if node["published"] and owner is not None else label
+    label = _largest(wider if node["trust"] == "published" else evidence, shares)
+    label = int(owner) if node["trust"] == "published" and owner is not None else label
     trust = evidence[label]
     if node["trust"] == "published":
         here, prior = wider.copy(), class_counts.copy()

@@ -146,7 +146,6 @@ def test_signed_files_with_values_that_make_no_sense(parts, key, value, message)
         ("weights", "parameters/kept/cv", lambda _: 5, "parameter"),
         ("weights", "parameters/kept/trust", lambda _: "evidence", "parameter"),
         ("counts", "model/trust", lambda _: "blind", "unknown way|does not know"),
-        ("counts", "model/published", lambda _: True, "unknown way|does not know"),
         ("trusted", "trust/coefficients", lambda a: a * np.nan, "NaN"),
     ],
 )

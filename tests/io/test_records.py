@@ -24,8 +24,10 @@ from sepc.records import (
     Labels,
     Lists,
     Number,
+    Pairs,
     Part,
     Parts,
+    PartsByKey,
     Simple,
     Text,
     Texts,
@@ -173,7 +175,9 @@ def worse_values(declaration):
             yield from ["text", 0, None, [10**400], [{}], [[[0]]]]
         case Simple():
             yield from [[], {}, 10**400]
-        case Parts():
+        case Pairs():
+            yield from ["text", {}, None, [0], [[1, 2, 3]], [[{}, 1]], [[1, [1, 2, 3]]]]
+        case Parts() | PartsByKey():
             yield from ["text", {}, None, [0], [{}]]
         case Labels():
             yield from [[], {}, {"type": "<i8", "values": [2, 1, 0]}]

@@ -114,16 +114,16 @@ def test_a_promise_counts_erased_rows_as_wrong():
     rows, labels = draw(500)
     model = selective().fit(rows, labels)
     erasure = forget(model, rows, labels, [1, 2, 3])
-    assert erasure.receipt.n_counted_wrong == erasure.model.n_erased_ == 3
+    assert erasure.receipt.n_counted_wrong == erasure.model.promise_.n_erased == 3
     assert "3 erased rows" in erasure.model.summary()
     rest = np.delete(rows, [1, 2, 3], axis=0), np.delete(labels, [1, 2, 3])
     assert to_bytes(erasure.model) == to_bytes(selective().fit_after_erasure(*rest, 3))
     plain = selective().fit(*rest)
-    assert plain.n_calibration_ == erasure.model.n_calibration_
+    assert plain.promise_.n_rows == erasure.model.promise_.n_rows
     assert plain.coverage_ >= erasure.model.coverage_ > 0
     verify_receipt(erasure.receipt, from_bytes(to_bytes(erasure.model)), *rest, erasure.salts)
     again = forget(erasure.model, *rest, [0, 5], salts=erasure.salts)
-    assert again.model.n_erased_ == 5
+    assert again.model.promise_.n_erased == 5
     assert again.receipt.rows_before == erasure.receipt.rows_after
     assert again.receipt.model_before == erasure.receipt.model_after
 
@@ -140,8 +140,8 @@ def test_whoever_is_erased_the_promise_holds_for_all_rows():
         assumed = choose_threshold(trust[rest], wrong[rest], grid, 0.1, 0.95, 3)
         assert assumed.n_rows == 400
         n_wrong, n_accepted = wrong[trust >= assumed.threshold].sum(), (trust >= assumed.threshold).sum()
-        assert n_wrong <= assumed.n_errors
-        assert n_accepted - n_wrong >= assumed.n_accepted - assumed.n_errors
+        assert n_wrong <= assumed.loss
+        assert n_accepted - n_wrong >= assumed.n_accepted - assumed.loss
         n_made += np.isfinite(assumed.threshold)
     assert n_made > 100
 
@@ -154,7 +154,7 @@ def test_costs_count_erased_rows_at_the_largest():
     assert (usual.n_rows, assumed.n_rows) == (500, 504)
     assert assumed.n_accepted > 0
     expected = (np.sum(cost[trust >= assumed.threshold]) + 20.0 + 0.5 * (504 - assumed.n_accepted)) / 504
-    assert assumed.cost == pytest.approx(expected)
+    assert assumed.mean_cost == pytest.approx(expected)
 
 
 def test_groups_count_erased_rows_in_each():
@@ -162,8 +162,8 @@ def test_groups_count_erased_rows_in_each():
     groups = np.where(np.arange(500) % 2, "north", "south")
     model = selective(by="site").fit(rows, labels, groups={"site": groups})
     erasure = forget(model, rows, labels, [0], groups={"site": groups})
-    n_rows = [control.n_rows for control in erasure.model.controls_.values()]
-    assert sum(n_rows) == erasure.model.n_calibration_ + 2
+    n_rows = [control.n_rows for control in erasure.model.promise_.controls.values()]
+    assert sum(n_rows) == erasure.model.promise_.n_rows + 2
     verify_receipt(erasure.receipt, erasure.model, rows[1:], labels[1:], erasure.salts, groups={"site": groups[1:]})
 
 
@@ -172,7 +172,7 @@ def test_calibration_rows_of_a_frozen_model():
     frozen = FrozenEstimator(sepc.SEPClassifier(trust="counts").fit(rows[:300], labels[:300]))
     model = sepc.SelectiveClassifier(frozen, max_risk=0.3).fit(rows[300:], labels[300:])
     erasure = forget(model, rows[300:], labels[300:], [0])
-    assert erasure.model.n_calibration_ == 399
+    assert erasure.model.promise_.n_rows == 399
     assert to_bytes(erasure.model.estimator_.estimator) == to_bytes(frozen.estimator)
 
 

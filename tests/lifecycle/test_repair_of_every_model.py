@@ -102,7 +102,7 @@ def test_what_stands_around_stays_and_an_old_promise_does_not(name):
     decisions = sepc.decide(result, sides(2000, 3)[0])
     np.testing.assert_array_equal(decisions.accepted, decisions.trust >= own.default_.min_trust)
     assert own.lost_promise_ is ("no longer holds" in own.summary()) is (name in PROMISED)
-    assert not hasattr(own, "controls_")
+    assert not hasattr(own, "promise_")
     again = classifier_in(repair(result, *sides(300, 5, changed=True), cv=2))
     assert again.lost_promise_ is (name in PROMISED)
     if name not in IN_PIPELINES:

@@ -7,7 +7,7 @@ from sepc.model.counts import SignatureTable
 from sepc.model.sep_model import SEPModel
 
 
-def model_of(centers, roots, owners, table, isolated=(), isolated_owners=(), trust="counts", published=False):
+def model_of(centers, roots, owners, table, isolated=(), isolated_owners=(), trust="counts"):
     """A model of classes "a" and "b" in the features' own units."""
     d = roots.shape[2]
     return SEPModel(
@@ -25,7 +25,6 @@ def model_of(centers, roots, owners, table, isolated=(), isolated_owners=(), tru
         table=table,
         slack=1e-9,
         trust=trust,
-        published=published,
     )
 
 

@@ -53,10 +53,10 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     for model in (SEPClassifier(), SelectiveClassifier(SEPClassifier())):
         with pytest.raises(NotFittedError):
             export(model, tmp_path / "model.onnx")
-    for options in ({"trust": "counts"}, {"published": True}):
+    for trust in ("counts", "published"):
         for terms in (False, True):
             with pytest.raises(TypeError, match="trust='"):
-                export(SEPClassifier(**options).fit(X, y), tmp_path / "model.onnx", terms=terms)
+                export(SEPClassifier(trust=trust).fit(X, y), tmp_path / "model.onnx", terms=terms)
     large = np.array([1, 2, 2**63], dtype=np.uint64)
     with pytest.raises(TypeError, match=r"2\*\*63"):
         export(SEPClassifier(max_ellipsoids=2).fit(X, large[y]), tmp_path / "model.onnx")

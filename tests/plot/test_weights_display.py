@@ -26,7 +26,7 @@ def wdbc():
 @pytest.fixture(scope="module")
 def letters():
     X, y = make_blobs(1300, centers=26, n_features=4, cluster_std=2.0, random_state=0)
-    return SEPClassifier(max_rounds=2).fit(X, np.array([chr(65 + k) for k in range(26)])[y]), X
+    return SEPClassifier(max_ellipsoids=2).fit(X, np.array([chr(65 + k) for k in range(26)])[y]), X
 
 
 def within(value, limits):

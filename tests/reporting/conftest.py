@@ -34,5 +34,5 @@ def of_many():
     """Rows of twelve classes, their labels, and a report on them."""
     X, y = make_blobs(720, centers=12, n_features=3, cluster_std=2.5, random_state=0)
     names = np.array([f"kind {k}" for k in range(12)])[y]
-    model = SEPClassifier(max_rounds=2).fit(X[::2], names[::2])
+    model = SEPClassifier(max_ellipsoids=2).fit(X[::2], names[::2])
     return model.predict(X[1::2]), names[1::2], report(model, X[1::2], names[1::2])

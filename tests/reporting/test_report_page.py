@@ -73,7 +73,7 @@ def hostile():
     X, y = make_blobs(440, centers=11, n_features=11, cluster_std=3.0, random_state=0)
     frame = pd.DataFrame(X, columns=HOSTILE, index=[HOSTILE[i % 11] + str(i) for i in range(440)])
     labels = np.array(HOSTILE, dtype=object)[y]
-    classifier = SEPClassifier(max_rounds=3).fit(frame[::2], labels[::2])
+    classifier = SEPClassifier(max_ellipsoids=3).fit(frame[::2], labels[::2])
     strange = np.where(np.arange(220) < 3, "<script>strange</script>", labels[1::2])
     return report(classifier, frame[1::2], strange, title=HOSTILE[2])
 

@@ -25,9 +25,9 @@ def test_exact_counts_give_the_promise_of_pooled_rows(n_sites):
     X, y = rows(1)
     pooled = SelectiveClassifier(FrozenEstimator(shared_model()), 0.05).fit(X[800:], y[800:])
     found = certify(shared_model(), counts_of(n_sites, smallest=1), max_risk=0.05)
-    assert found.model().controls_ == pooled.controls_
-    assert found.together.is_made
-    assert found.model().risk_bound_ == pooled.risk_bound_
+    assert found.model().promise_.controls == pooled.promise_.controls
+    assert found.together.covered
+    assert found.model().promise_.risk_bound == pooled.promise_.risk_bound
     assert (found.model().decide(X[800:]).accepted == pooled.decide(X[800:]).accepted).all()
 
 
@@ -36,7 +36,7 @@ def test_exact_counts_by_label_give_the_promises_of_pooled_rows():
     risks = {0: 0.05, 1: 0.08}
     pooled = SelectiveClassifier(FrozenEstimator(shared_model()), risks).fit(X[800:], y[800:])
     found = certify(shared_model(), counts_of(4, smallest=1, by_label=True), max_risk=risks)
-    assert found.model().controls_ == pooled.controls_
+    assert found.model().promise_.controls == pooled.promise_.controls
     assert found.model().summary().startswith(pooled.summary())
 
 
@@ -45,7 +45,7 @@ def test_rounding_accepts_less_and_says_so():
     assert rounded.together.threshold >= exact.together.threshold
     assert "rounded" in rounded.summary()
     assert "rounded" not in exact.summary()
-    assert rounded.together.controls[None].n_errors >= 3 * 4
+    assert rounded.together.controls[None].loss >= 3 * 4
 
 
 def test_groups_have_promises_of_their_own():
@@ -59,11 +59,11 @@ def test_groups_have_promises_of_their_own():
     model = certify(shared_model(), counts, max_risk=0.08).model()
     pooled = SelectiveClassifier(FrozenEstimator(shared_model()), 0.08, by="ward")
     pooled.fit(X[800:], y[800:], groups={"ward": ward[800:]})
-    assert model.controls_ == pooled.controls_
+    assert model.promise_.controls == pooled.promise_.controls
     groups = {"ward": ward[800:]}
     assert (model.decide(X[800:], groups=groups).accepted == pooled.decide(X[800:], groups=groups).accepted).all()
-    assert {key: harm.is_shown for key, harm in model.groups_.no_harm.items()} == {
-        key: harm.is_shown for key, harm in pooled.groups_.no_harm.items()
+    assert {key: harm.is_shown for key, harm in model.promise_.groups.no_harm.items()} == {
+        key: harm.is_shown for key, harm in pooled.promise_.groups.no_harm.items()
     }
 
 
@@ -78,7 +78,7 @@ def test_rows_of_a_group_that_a_site_does_not_name_count_as_wrong():
     ]
     assert counts[1].groups == ["b"]
     both, alone = (certify(shared_model(), some, max_risk=0.08).together for some in (counts, counts[:1]))
-    assert both.controls["a"].n_tried_errors >= alone.controls["a"].n_tried_errors
+    assert both.controls["a"].tried_loss >= alone.controls["a"].tried_loss
     assert both.controls["a"].n_rows == alone.controls["a"].n_rows + 4
 
 
@@ -93,7 +93,7 @@ def test_the_promise_goes_through_a_file_names_its_sites_and_is_lost_by_a_refit(
         found.model("elsewhere")
     X, y = rows(1)
     refitted = found.model().fit(X[800:], y[800:])
-    assert refitted.sites_ == ()
+    assert refitted.promise_.sites == ()
     assert "mix" not in refitted.summary()
 
 

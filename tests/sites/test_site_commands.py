@@ -57,7 +57,7 @@ def test_certify_for_one_site_with_a_ledger_as_json(files, capsys):
     assert [one["site"] for one in found["promises"]] == [None, "north", "south"]
     kept = json.loads((folder / "ledger.json").read_text())
     assert (len(kept["sites"]), len(kept["sets"])) == (2, 2)
-    assert sepc.load(folder / "out.sepc").sites_ == ("south",)
+    assert sepc.load(folder / "out.sepc").promise_.sites == ("south",)
 
 
 def test_what_cannot_be_certified_is_said(files, capsys):

@@ -114,12 +114,10 @@ def test_gaps_in_dates_are_missing_and_those_in_categories_are_not(engine):
     assert (said["accepted"].astype(bool) == ~has_gaps).all()
 
 
-@pytest.mark.quick_cases("postgres-*", "duck-True", "sqlite-False")
-@pytest.mark.parametrize("standardize", [True, False])
-def test_numbers_at_the_ends_of_a_double(engine, iris, standardize):
+def test_numbers_at_the_ends_of_a_double(engine, iris):
     X, y, _ = iris
     centred = X - X.mean()
-    model = SEPClassifier(standardize=standardize).fit(centred, y)
+    model = SEPClassifier().fit(centred, y)
     parts = []
     for far in (5e-324, 1e-310, 1e-200, 1e-100, 1e30, 1e150, 1e300, -1e300, 1.7e308, -1.7e308):
         one = centred.iloc[:3].copy()
@@ -178,7 +176,7 @@ def test_days_as_text_count_to_the_microsecond_and_odd_ones_are_gaps(sqlite):
     ("told", "model"),
     [
         ("SEPClassifier with trust='counts'", SEPClassifier(trust="counts")),
-        ("SEPClassifier with trust='published'", SEPClassifier(published=True)),
+        ("SEPClassifier with trust='published'", SEPClassifier(trust="published")),
         ("RoutedClassifier", RoutedClassifier(SEPClassifier(), by=[0], min_rows=20)),
         ("TrustedClassifier", TrustedClassifier(LogisticRegression(max_iter=500), cv=2)),
         ("Pipeline", make_pipeline(StandardScaler(), SEPClassifier())),

@@ -84,7 +84,7 @@ def test_a_feature_that_is_nearly_always_the_same_is_drawn_as_far_as_it_goes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10_000, 2))
     X[:, 1] = np.where(np.arange(10_000) < 30, X[:, 1], 0.0)
-    classifier = SEPClassifier(max_rounds=2).fit(X, (X[:, 0] > 0).astype(int))
+    classifier = SEPClassifier(max_ellipsoids=2).fit(X, (X[:, 0] > 0).astype(int))
     (curve,) = curves_of(classifier.model_, contrast_of(classifier.model_), X, [1])
     assert curve.x[[0, -1]].tolist() == pytest.approx([X[:, 1].min(), X[:, 1].max()])
     assert curve.n_rows.sum() == 10_000

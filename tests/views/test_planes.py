@@ -91,7 +91,7 @@ def test_planes_of_odd_models():
     """Not standardised, with isolated rows alone, or of a single feature."""
     X, y = load_breast_cancer(return_X_y=True)
     X = X[:, [1, 3, 4]]
-    plane = principal_plane(SEPClassifier(standardize=False).fit(X, y).model_)
+    plane = principal_plane(SEPClassifier(trust="published").fit(X, y).model_)
     assert 0.2 < np.abs(plane.place(X)).mean() < 5
     X = np.arange(12.0).reshape(4, 3) ** 2
     X[0, 0] = 5.0

@@ -68,8 +68,8 @@ def groups_without_a_correction(rng: np.random.Generator) -> bool:
 def no_harm_without_a_correction(rng: np.random.Generator) -> bool:
     """Ten groups whose accepted rows are wrong as often as their refused ones; each is tested at the full level."""
     selective = SelectiveClassifier(frozen(0, 9), 0.2, by=GROUP, one_threshold=True).fit(*TEN_LED.draw(rng, 6600))
-    assert selective.groups_ is not None
-    harm = [harm for group, harm in selective.groups_.no_harm.items() if group != 0]
+    assert selective.promise_.groups is not None
+    harm = [harm for group, harm in selective.promise_.groups.no_harm.items() if group != 0]
     tests = [fewer_p_value(one.n_errors, one.n_accepted, one.n_refused_errors, one.n_refused) for one in harm]
     return min(tests) <= NO_HARM.allowed
 

@@ -133,8 +133,8 @@ def met_later_untold(rng: np.random.Generator) -> bool:
 def harmed(selective: SelectiveClassifier, levels: Levels) -> bool:
     """Whether no harm is said of a group whose accepted levels are wrong no less often than its refused ones."""
     accepted, group = selective.decide(levels.rows).accepted, levels.rows[:, GROUP]
-    assert selective.groups_ is not None
-    said = [key for key, harm in selective.groups_.no_harm.items() if harm.is_shown]
+    assert selective.promise_.groups is not None
+    said = [key for key, harm in selective.promise_.groups.no_harm.items() if harm.is_shown]
     own = [(accepted & (group == one), ~accepted & (group == one)) for one in said]
     return any(levels.risk(kept) >= levels.risk(refused) - ROUNDING for kept, refused in own)
 

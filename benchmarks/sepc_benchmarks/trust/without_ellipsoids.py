@@ -23,7 +23,7 @@ class CurvesAlone(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: NDArray[np.float64], y: NDArray[Any]) -> Self:
         """Fit the curves with the same knots; penalties are learned in the same way."""
-        smallest = SEPClassifier(trust="counts", max_rounds=1, max_ellipsoids=1).fit(X, y).model_
+        smallest = SEPClassifier(trust="counts", max_ellipsoids=1).fit(X, y).model_
         d = X.shape[1]
         none = {"centers": np.empty((0, d)), "roots": np.empty((0, d, d)), "isolated": np.empty((0, d))}
         table = SignatureTable(np.empty((1, 0), dtype=bool), smallest.class_counts[None, :])

@@ -57,11 +57,11 @@ class Model:
     @cached_property
     def acceptance(self) -> dict[str, Any]:
         """The trust from which the model accepts a label, and its promise, if it makes one."""
-        if hasattr(self.estimator, "controls_"):
+        if hasattr(self.estimator, "promise_"):
             if self.estimator.lost_promise_ is not None:
                 return {"kind": "lost_promise"}
-            names = ("threshold_", "risk_bound_", "confidence_", "coverage_")
-            found = {name.rstrip("_"): _plain_promise(getattr(self.estimator, name, None)) for name in names}
+            names = ("threshold", "risk_bound", "confidence", "coverage")
+            found = {name: _plain_promise(getattr(self.estimator.promise_, name)) for name in names}
             return {"kind": "promise", **{name: value for name, value in found.items() if value is not None}}
         min_trust = getattr(self.estimator, "min_trust", None)
         return {"kind": "min_trust", **({} if min_trust is None else {"min_trust": float(min_trust)})}

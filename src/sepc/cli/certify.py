@@ -13,7 +13,7 @@ from sepc.cli._model_file import load_model
 from sepc.cli._written_files import check_writable
 
 if TYPE_CHECKING:
-    from sepc.lifecycle.sites import SiteCertificate, SitePromise
+    from sepc.lifecycle.sites import SiteCertificate
 
 HELP = "make a promise from the counts of several sites, together and for each"
 EXAMPLE = """example:
@@ -77,16 +77,16 @@ def run(options: argparse.Namespace) -> int:
         save(model, options.output)
         written = f"\nWritten to {options.output}"
     say(options, f"{found.summary()}{written}", _facts(found, options))
-    return 0 if found.together.is_made else ALARM
+    return 0 if found.together.covered else ALARM
 
 
 def _facts(found: SiteCertificate, options: argparse.Namespace) -> dict[str, Any]:
-    promises: list[tuple[str | None, SitePromise]] = [(None, found.together), *found.by_site.items()]
+    promises = [(None, found.together), *found.by_site.items()]
     return {
         "max_risk": options.max_risk,
         "confidence": found.confidence,
         "promises": [
-            {"site": site, "is_made": promise.is_made, "threshold": promise.threshold, "rows": promise.n_rows}
+            {"site": site, "is_made": bool(promise.covered), "threshold": promise.threshold, "rows": promise.n_rows}
             for site, promise in promises
         ],
         "p_value": found.p_value,

@@ -142,11 +142,10 @@ def _held_out_figures(estimator: Any, rows: LabelledRows) -> dict[str, Any]:
 
     decisions = decide_rows(estimator, rows.X)
     right, accepted = decisions.label == rows.y, decisions.accepted
-    groups = getattr(estimator, "groups_", None)
-    keys = None if groups is None else groups.of(rows.X, None)
+    promise = getattr(estimator, "promise_", None)
+    keys = None if promise is None or promise.groups is None else promise.groups.of(rows.X, None)
     found = class_scores(decisions.label, accepted, rows.y, estimator.classes_)
-    by_label = getattr(estimator, "errors_by_label_", None)
-    not_found = missed(found, None if by_label is None else by_label.max_risk)
+    not_found = missed(found, None if promise is None else promise.highest_risk)
     return {
         "by_class": [
             {"label": own.name, "rows": own.all_rows.n_true, "found": own.all_rows.n_right, "rare": own.is_rare}

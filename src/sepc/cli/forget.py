@@ -143,14 +143,12 @@ def _refuse_lost_parameters(path: str) -> None:
 
 def _lost(node: Any) -> list[str]:
     """The names of all parameters that a file does not hold."""
-    from sepc.io.codec import name_now
-
     if isinstance(node, list):
         return [name for part in node for name in _lost(part)]
     if not isinstance(node, dict):
         return []
     own = node.get("parameters")
-    names = [name_now(name) for name in own.get("lost", {})] if isinstance(own, dict) else []
+    names = list(own.get("lost", {})) if isinstance(own, dict) else []
     return [*names, *(name for part in node.values() for name in _lost(part))]
 
 

@@ -104,7 +104,7 @@ def _ignored(table: TableFile, used: Collection[str]) -> list[str]:
 
 def _remarks(estimator: Any) -> list[str]:
     """What is to be said of an edited model; nothing for others."""
-    from sepc.estimators.selective.promise import has_lost_promise
+    from sepc.estimators.selective.estimator import has_lost_promise
     from sepc.estimators.unwrapping import edits_in
     from sepc.model.edits import count_of_edits
     from sepc.reporting.facts import promise_of

@@ -91,8 +91,8 @@ class Exported:
 
 def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> FloatArray:
     thresholds = np.full(len(classes), np.inf)
-    for key, control in model.controls_.items():
-        is_for_all = key is None or model.groups_ is not None
+    for key, control in model.promise_.controls.items():
+        is_for_all = key is None or model.promise_.groups is not None
         about = np.ones(len(thresholds), dtype=bool) if is_for_all else np.asarray(classes == key)
         thresholds[about] = np.minimum(thresholds[about], control.threshold)
     return thresholds
@@ -100,12 +100,12 @@ def _promised_thresholds(model: SelectiveClassifier, classes: NDArray[Any]) -> F
 
 def _check_promise(model: SelectiveClassifier, target: str) -> None:
     """Raise if the promise needs more than a trust threshold."""
-    if model.shift_ is not None:
+    if model.promise_.shift is not None:
         raise TypeError(
             f"A promise for another mix of regions cannot be exported to {target}: it depends on the region of a row. "
             "Export estimator_, or a SelectiveClassifier fitted without X_target."
         )
-    if model.groups_ is not None and model.groups_.affect_acceptance:
+    if model.promise_.groups is not None and model.promise_.groups.affect_acceptance:
         raise TypeError(
             f"Promises for groups cannot be exported to {target}, unless all groups have one and share a threshold: "
             "fit with one_threshold=True, and merge small groups into others with parents."

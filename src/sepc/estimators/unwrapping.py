@@ -202,7 +202,9 @@ def fitted_names(model: Any) -> list[str] | None:
 def group_columns(model: Any) -> tuple[Any, ...]:
     """The columns that define groups with their own promises, as names or positions; they need not be features."""
     unwrapped = unwrap(model)
-    groups = unwrapped.classifier.groups_ if not unwrapped.before and makes_promise(unwrapped.classifier) else None
+    if unwrapped.before or not makes_promise(unwrapped.classifier):
+        return ()
+    groups = unwrapped.classifier.promise_.groups
     return () if groups is None else groups.by
 
 

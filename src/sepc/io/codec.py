@@ -25,8 +25,10 @@ from sepc.records import (
     Labels,
     Lists,
     Number,
+    Pairs,
     Part,
     Parts,
+    PartsByKey,
     Simple,
     Text,
     Texts,
@@ -203,8 +205,6 @@ LONGEST_LABEL = 1_000
 
 LABELS = f"numbers of up to 64 bits, booleans or strings of up to {LONGEST_LABEL:,} characters"
 
-# Parameters renamed since 0.1.0; files keep the old name, so that files of all versions can be read.
-IN_FILES = {"force_features": "keep"}
 # Parameters added since 0.1.0, with their defaults; files without them stay the same.
 ADDED = {"keep_rows": True}
 
@@ -260,23 +260,17 @@ def are_among(labels: NDArray[Any], others: NDArray[Any]) -> bool:
 def parameters_to_node(parameters: dict[str, Any]) -> Node:
     """Parameters that JSON can hold, and the `repr` of the others."""
     changed = {name: value for name, value in parameters.items() if name not in ADDED or value is not ADDED[name]}
-    named = {IN_FILES.get(name, name): value for name, value in changed.items()}
-    kept = {name: _parameter_to_node(value) for name, value in named.items() if _is_parameter(value)}
-    lost = {name: repr(value)[:200] for name, value in named.items() if name not in kept}
+    kept = {name: _parameter_to_node(value) for name, value in changed.items() if _is_parameter(value)}
+    lost = {name: repr(value)[:200] for name, value in changed.items() if name not in kept}
     return {"kept": kept, "lost": lost}
 
 
 def parameters_from(reader: Reader, known: set[str]) -> dict[str, Any]:
     """The parameters that were saved; the others get their defaults."""
-    kept = {name_now(name): _parameter_from(value) for name, value in reader.value("kept", dict).items()}
+    kept = {name: _parameter_from(value) for name, value in reader.value("kept", dict).items()}
     if not set(kept) <= known or not all(map(_is_parameter, kept.values())):
         raise reader.wrong("has parameters that the estimator does not have")
     return kept
-
-
-def name_now(name: str) -> str:
-    """The name of a parameter that has this name in files."""
-    return next((now for now, in_files in IN_FILES.items() if in_files == name), name)
 
 
 def _is_parameter(value: Any) -> bool:
@@ -315,6 +309,26 @@ def read_simple_value(value: Any, reader: Reader) -> Any:
     return value
 
 
+def _entry(reader: Reader, name: str) -> Any:
+    if not isinstance(reader.node, dict) or name not in reader.node:
+        raise reader.wrong(f"has no {name}")
+    return reader.node[name]
+
+
+def _key_to_node(key: Any) -> Any:
+    """A label or a group: a value, or a list of two values."""
+    return [simple_value(value) for value in key] if isinstance(key, tuple) else simple_value(key)
+
+
+def _key_from(node: Any, reader: Reader) -> Any:
+    """Read a label, a group or None."""
+    if isinstance(node, list):
+        if len(node) != 2:
+            raise reader.wrong("holds a group with the wrong number of columns")
+        return tuple(read_simple_value(value, reader) for value in node)
+    return read_simple_value(node, reader)
+
+
 def _is_label(value: Any) -> bool:
     """Whether this is a boolean, a finite number of at most 64 bits or a string that is not too long."""
     if isinstance(value, str):
@@ -346,6 +360,10 @@ def record_to_node(record: Any, writer: Writer) -> Node:
                 node[name] = _in_lists(value, len(shape))
             case Simple():
                 node[name] = simple_value(value)
+            case Pairs():
+                node[name] = [[_key_to_node(key), _key_to_node(own)] for key, own in value.items()]
+            case PartsByKey(name=about):
+                node[name] = [{about: _key_to_node(key)} | record_to_node(own, writer) for key, own in value.items()]
             case Parts():
                 node[name] = [record_to_node(each, writer.under(f"{name}/{i}")) for i, each in enumerate(value)]
             case Part(may_lack=True) if value is None:
@@ -377,6 +395,14 @@ def _read(kind: type[Kind], reader: Reader, sizes: dict[str, int], given: Mappin
         if isinstance(declaration, Given):
             if own.name in around or own.default is MISSING:
                 values[own.name] = around[own.name]
+        elif isinstance(declaration, PartsByKey):
+            found_by_key = {}
+            for part in reader.parts(name):
+                key = _key_from(_entry(part, declaration.name), part)
+                if key in found_by_key:
+                    raise reader.wrong(f"has two {name} about the same rows")
+                found_by_key[key] = _read(declaration.kind, part, dict(sizes), around)
+            values[own.name] = found_by_key
         elif isinstance(declaration, Parts):
             if declaration.may_lack and not reader.has(name):
                 continue
@@ -409,9 +435,12 @@ def _value(declaration: Declaration, name: str, reader: Reader, sizes: dict[str,
         case Lists(shape):
             return _in_tuples(reader.value(name, list), shape, name, reader, sizes)
         case Simple():
-            if not isinstance(reader.node, dict) or name not in reader.node:
-                raise reader.wrong(f"has no {name}")
-            return read_simple_value(reader.node[name], reader)
+            return read_simple_value(_entry(reader, name), reader)
+        case Pairs():
+            pairs = reader.value(name, list)
+            if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+                raise reader.wrong("holds a list that is not a pair")
+            return {_key_from(key, reader): _key_from(value, reader) for key, value in pairs}
         case Number(low, high, or_infinite):
             return math.inf if or_infinite and not reader.has(name) else reader.number(name, low, high)
         case Whole(low, below):

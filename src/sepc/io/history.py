@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
-from sepc.io.codec import Node, name_now
+from sepc.io.codec import Node
 from sepc.io.container import Arrays, digest
 from sepc.model.edits import Edit
 from sepc.wording import counted, name_of, short, visible
@@ -135,7 +135,7 @@ def _step(node: Node, arrays: Arrays, part: str, inner: str) -> Step:
         n_rows=n_rows if isinstance(n_rows, int) else None,
         versions=tuple(map(name_of, versions)) if isinstance(versions, list) else (),
         parent=_text(made, "parent") or inner,
-        parameters={name_of(name_now(name)): value for name, value in parameters.items()},
+        parameters={name_of(name): value for name, value in parameters.items()},
         notes=tuple(_notes(node)),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
-from sepc.io.codec import Node, name_now
+from sepc.io.codec import Node
 from sepc.io.history import ModelHistory, edits_in_words
 from sepc.wording import name_of
 
@@ -68,14 +68,14 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     names = _entries(inner, "feature_names") or _entries(node, "feature_names_in")
     yield n_deep, "features", name_of(node.get("n_features_in")) + (f": {_some(names)}" if names else "")
     parameters = _part(node, "parameters")
-    kept = (f"{name_now(name)}={value!r}" for name, value in _part(parameters, "kept").items())
+    kept = (f"{name}={value!r}" for name, value in _part(parameters, "kept").items())
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
         yield n_deep, f"edit {i}", edit
-    if node.get("lost_promise") == LOST_PROMISE:
+    if node.get("promise") == LOST_PROMISE:
         yield n_deep, "promise", LOST_PROMISE
     if lost := _part(parameters, "lost"):
-        yield n_deep, "parameters not saved", _some(map(name_now, lost), MOST_PARAMETERS)
+        yield n_deep, "parameters not saved", _some(lost, MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
@@ -88,7 +88,7 @@ def without_lost_promises(node: Any) -> Any:
         return node
     held = _part(node, "estimator")
     inside = {"estimator": {**held, "ours": without_lost_promises(held["ours"])}} if "ours" in held else {}
-    lost = {"lost_promise": LOST_PROMISE} if isinstance(node.get("lost_promise"), dict) else {}
+    lost = {"promise": LOST_PROMISE} if node.get("is_lost") is True else {}
     return node | inside | lost
 
 

@@ -91,8 +91,9 @@ def _anatomy(model: Any) -> Anatomy:
     inside = unwrap(model)
     classifier, before = inside.classifier, tuple(_hash(steps) for steps in inside.before)
     if makes_promise(classifier):
-        groups = None if classifier.groups_ is None else (classifier.groups_.by, dict(classifier.groups_.parents))
-        covered = None if classifier.shift_ is None else classifier.shift_.regions.tolist()
+        known, shift = classifier.promise_.groups, classifier.promise_.shift
+        groups = None if known is None else (known.by, dict(known.parents))
+        covered = None if shift is None else shift.regions.tolist()
         own = repr((classifier.threshold_, groups, covered, np.asarray(classifier.classes_).tolist()))
         inner = _anatomy(classifier.estimator_)
         return replace(inner, thresholds=(own, *inner.thresholds), rest=before + inner.rest)

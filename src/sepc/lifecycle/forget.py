@@ -146,9 +146,10 @@ def check_can_be_fitted_again(model: Any) -> None:
             "The model has edits, which an expert signed for this model. Take them off with model.without_edits(), "
             "erase the rows, and edit the new model."
         )
-    if getattr(model, "sites_", ()):
+    promise = getattr(model, "promise_", None)
+    if promise is not None and promise.sites:
         raise ValueError("The promise was made from the counts of sites; erase the row at its site and count again.")
-    if getattr(model, "shift_", None) is not None:
+    if promise is not None and promise.shift is not None:
         raise ValueError(
             "The promise is for the mix of regions in X_target, which the model does not keep. Erase the rows from "
             "model.estimator_, and make the promise again with fit(X, y, X_target=...)."
@@ -169,7 +170,7 @@ def refit(model: Any, X: Any, y: Any, groups: Any = None, n_erased: int = 0) -> 
 
 def n_erased_before(model: Any) -> int:
     """How many erased rows the promise of a model counts already."""
-    return int(getattr(model, "n_erased_", 0))
+    return int(model.promise_.n_erased) if makes_promise(model) else 0
 
 
 def check_rows_of(model: Any, blocks: Iterable[Block], fit_to_all: Callable[[], Any]) -> int:

@@ -22,9 +22,10 @@ from sepc.decisions.decisions import Decisions, frame_of, partition_behind
 from sepc.documents.charts import Chart
 from sepc.errors import RefusedLookError
 from sepc.estimators.base import check_labels, decide_rows
-from sepc.estimators.selective.costs import CostControl, Costs
+from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import group_description, len_of
+from sepc.estimators.selective.thresholds import Control
 from sepc.estimators.unwrapping import makes_promise, unwrap, why_broken
 from sepc.lifecycle._changed_parts import ModelPart, changed_parts
 from sepc.lifecycle._paired_decisions import PairedDecisions, decide_both
@@ -218,10 +219,10 @@ def _promises(criterion: Criterion, new: Any, rows: JudgedRows, confidence: floa
     if not makes_promise(classifier) or broken:
         why = broken or "the new model promises nothing; make a promise with a SelectiveClassifier around it"
         return [PlanLine(str(criterion), "", Outcome.FAILED, why)]
-    keys = None if classifier.groups_ is None else _promised_groups(classifier, rows)
+    keys = None if classifier.promise_.groups is None else _promised_groups(classifier, rows)
     lines = [
         _promise(criterion, classifier, key, control, keys, rows, confidence)
-        for key, control in classifier.controls_.items()
+        for key, control in classifier.promise_.controls.items()
         if np.isfinite(control.threshold)
     ]
     return lines or [
@@ -230,10 +231,10 @@ def _promises(criterion: Criterion, new: Any, rows: JudgedRows, confidence: floa
 
 
 def _promised_groups(classifier: SelectiveClassifier, rows: JudgedRows) -> NDArray[Any]:
-    assert classifier.groups_ is not None
-    if rows.groups is None or classifier.groups_.by != rows.by:
-        return classifier.groups_.of(rows.X)
-    parents = dict(classifier.groups_.parents)
+    assert classifier.promise_.groups is not None
+    if rows.groups is None or classifier.promise_.groups.by != rows.by:
+        return classifier.promise_.groups.of(rows.X)
+    parents = dict(classifier.promise_.groups.parents)
     joined = np.empty(len(rows), dtype=object)
     joined[:] = [parents.get(key, key) for key in rows.groups.tolist()]
     return joined
@@ -252,28 +253,28 @@ def _promise(
     decided = rows.pair.new
     about, here = "", np.asarray(decided.accepted).copy()
     if keys is not None:
-        assert classifier.groups_ is not None
-        about = classifier.groups_.name(key)
+        assert classifier.promise_.groups is not None
+        about = classifier.promise_.groups.name(key)
         here &= np.array([own == key for own in keys.tolist()], dtype=bool)
     elif key is not None:
         about = f"predicted as {shown(key)}"
         here &= np.asarray(decided.label == key)
-    if isinstance(control, CostControl):
-        assert isinstance(classifier.max_risk, Costs)
-        costs = classifier.max_risk.of(rows.y[here], decided.label[here], classifier.classes_)
-        return _cost(criterion, control, costs, np.unique(classifier.max_risk.matrix(classifier.classes_)), confidence)
+    max_risk = classifier.promise_.max_risk
+    if isinstance(max_risk, Costs):
+        costs = max_risk.of(rows.y[here], decided.label[here], classifier.classes_)
+        return _cost(criterion, control, costs, np.unique(max_risk.matrix(classifier.classes_)), confidence)
     n, n_wrong = int(here.sum()), int((decided.label[here] != rows.y[here]).sum())
-    bound, limit = float(upper_bound(n_wrong, n, confidence)), control.max_risk + criterion.margin
+    bound, limit = float(upper_bound(n_wrong, n, confidence)), control.limit + criterion.margin
     seen = f"{n_wrong:,} of {counted(n, 'accepted row')} wrong"
     return bounded_line(str(criterion), about, seen, n, n_wrong / max(n, 1), bound, limit)
 
 
 def _cost(
-    criterion: Criterion, control: CostControl, costs: NDArray[Any], values: NDArray[Any], confidence: float
+    criterion: Criterion, control: Control, costs: NDArray[Any], values: NDArray[Any], confidence: float
 ) -> PlanLine:
     """Judge the promise that an accepted row costs no more on average than its review."""
     counts = np.array([[int((costs == value).sum()) for value in values]])
-    limit = control.review * (1.0 + criterion.margin)
+    limit = control.limit * (1.0 + criterion.margin)
     n = len(costs)
     if limit >= values[-1]:
         return PlanLine(str(criterion), "", Outcome.PASSED, "no row can cost more than its review", n)

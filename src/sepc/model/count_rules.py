@@ -141,14 +141,10 @@ def _judge(
 ) -> Verdicts:
     """Label and probabilities from counts. `owner` is the class of the ellipsoid if there is only one, else -1."""
     counts = wider.astype(np.float64)
-    if model.published:
+    if model.trust == "published":
         label = np.where(owner >= 0, owner, most_likely(counts, model.shares))
         probabilities = published_probabilities(counts, label, model.class_counts)
     else:
         probabilities = smooth(exact * fading[:, None], counts * fading[:, None], shares)
         label = most_likely(probabilities, model.shares)
-    each = np.arange(len(label))
-    believed = (
-        published_probabilities(counts, label, model.class_counts) if model.trust == "published" else probabilities
-    )
-    return Verdicts(label, believed[each, label], probabilities, wider, rule, region)
+    return Verdicts(label, probabilities[np.arange(len(label)), label], probabilities, wider, rule, region)

@@ -21,7 +21,6 @@ from sepc.model.weights import Weights
 from sepc.records import (
     bools,
     counts,
-    flag,
     floats,
     given,
     ints,
@@ -80,9 +79,7 @@ class SEPModel(ShownAsCard):
     slack : float
         What rounding may add to a squared radius of one.
     trust : str
-        How trust is computed: "weights", "counts" or "published".
-    published : bool
-        Whether the rules, and so the labels, are exactly those of the paper.
+        How labels and trust are computed: "weights", "counts" or "published", which are the rules of the paper.
     weights : Weights or None
         Only with ``trust="weights"``; labels and probabilities then come from them.
     row_kinds : ImputationMixture or None
@@ -111,7 +108,6 @@ class SEPModel(ShownAsCard):
     table: SignatureTable = part(SignatureTable, is_inline=True)
     slack: float = number(0.0, MOST_SLACK)
     trust: str = text(*TRUSTS)
-    published: bool = flag()
     weights: Weights | None = part(Weights, default=None)
     row_kinds: ImputationMixture | None = part(ImputationMixture, default=None)
     usual: TrainingSummary | None = part(TrainingSummary, default=None)
@@ -128,8 +124,6 @@ class SEPModel(ShownAsCard):
             return "has ellipsoids of more or fewer features than it says"
         if self.alone is not None and (self.weights is None or self.alone.towards >= len(self.classes)):
             return "has standalone features without weights, or for a class that does not exist"
-        if self.published and self.trust != "published":
-            return "computes trust in an unknown way"
         if (self.weights is None) is (self.trust == "weights"):
             return "has weights without trust by weights, or trust by weights without them"
         if self.row_kinds is not None and self.weights is None:

@@ -62,7 +62,7 @@ class Deciding:
         classifier = unwrap(self.model).classifier
         is_promised = makes_promise(classifier)
         inner = unwrap(classifier.inner).classifier if is_promised else classifier
-        if not is_partition(inner) or (is_promised and classifier.groups_ is not None):
+        if not is_partition(inner) or (is_promised and classifier.promise_.groups is not None):
             return decide_rows(self.model, self.tables.of(rows))
         decided = SEPDecisions.of(inner.model_, rows, inner.min_trust)
         return cast(Decisions, classifier.covered(decided)) if is_promised else decided

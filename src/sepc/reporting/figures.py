@@ -179,7 +179,7 @@ def figures_of(
     preparation = None if defining is None else defining.encoding_
     named, names = beside.groups_of(), {} if partition is None else names_of_regions(partition)
     # Errors by true label are said once, at the top, and not in each reason.
-    alone = replace_columns(decisions, errors_by_label=None) if hasattr(decisions, "errors_by_label") else decisions
+    alone = replace_columns(decisions, missed="") if hasattr(decisions, "missed") else decisions
     rows = RowReporter(estimator, alone, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
     drawn = None
@@ -195,8 +195,8 @@ def figures_of(
     landscape, no_landscape = class_overlaps_of(X_train, y_train)
     kind = classifier_name(estimator)
     scores = () if labels is None else class_scores(np.asarray(decisions.label), accepted, labels, classes)
-    by_label_promised = getattr(unwrap(estimator).classifier, "errors_by_label_", None)
-    not_found = missed(scores, None if by_label_promised is None else by_label_promised.max_risk)
+    promised = getattr(unwrap(estimator).classifier, "promise_", None)
+    not_found = missed(scores, None if promised is None else promised.highest_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
     regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
@@ -236,11 +236,11 @@ def figures_of(
 def _decide(estimator: Any, X: Any, groups: Any) -> tuple[Decisions, NDArray[Any] | None]:
     """The decisions on rows, and their groups if the estimator makes promises for groups and these are known."""
     classifier = unwrap(estimator).classifier
-    if not makes_promise(classifier) or classifier.groups_ is None:
+    if not makes_promise(classifier) or classifier.promise_.groups is None:
         if groups is not None:
             raise ValueError("groups are given, but the estimator makes no promises for groups; see its parameter by.")
         return decide_with_trust(estimator, X, "wrap it in a TrustedClassifier"), None
-    known = classifier.groups_
+    known = classifier.promise_.groups
     if groups is None and not has_columns(known.by, X):
         return decide_rows(classifier, X), None
     return classifier.decide(X, groups=groups), known.of(X, groups)
@@ -271,8 +271,8 @@ def _compare_groups(
     estimator: Any, decisions: Decisions, right: BoolArray | None, keys: NDArray[Any]
 ) -> GroupComparison | None:
     classifier = unwrap(estimator).classifier
-    name = classifier.groups_.name
-    return compare_groups(decisions, right, keys, lambda key: visible(name(key)), classifier.promised_groups())
+    name = classifier.promise_.groups.name
+    return compare_groups(decisions, right, keys, lambda key: visible(name(key)), classifier.promise_.covered)
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:

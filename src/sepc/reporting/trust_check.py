@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.base import MIN_TRUST
-from sepc.estimators.selective.costs import CostControl, Costs
+from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.groups import codes_of
 from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.statistics.betting import mean_p_value
@@ -56,10 +56,10 @@ def checks_of(
     if not makes_promise(classifier):
         return (_check_trust(int(accepted.sum()), int((accepted & right).sum()), min_trust_of(estimator)),)
     checks = []
-    level = LEVEL / max(len(classifier.controls_), 1)
-    groups = classifier.groups_
-    code = None if groups is None or keys is None else codes_of(keys, list(classifier.controls_))
-    for i, (key, control) in enumerate(classifier.controls_.items()):
+    promise, groups = classifier.promise_, classifier.promise_.groups
+    level = LEVEL / max(len(promise.controls), 1)
+    code = None if groups is None or keys is None else codes_of(keys, list(promise.controls))
+    for i, (key, control) in enumerate(promise.controls.items()):
         if groups is not None:
             about = accepted if code is None else accepted & (code == i)
             whose = Whose(groups.name(key), f" with {groups.name(key)}", f" for {groups.name(key)}")
@@ -68,11 +68,11 @@ def checks_of(
             whose = Whose(str(key), f" as {shown(key)}", f" for {shown(key)}")
         else:
             about, whose = accepted, Whose(None, "", "")
-        if isinstance(control, CostControl):
-            checks += _check_costs(classifier, decisions[about], y[about], level)
+        if promise.costs is not None:
+            checks += _check_costs(promise.max_risk, classifier.classes_, decisions[about], y[about], level)
         else:
             n, n_right = int(about.sum()), int((about & right).sum())
-            checks.append(_check_promise(n, n_right, control.max_risk, whose, level))
+            checks.append(_check_promise(n, n_right, control.limit, whose, level))
     return tuple(checks)
 
 
@@ -157,14 +157,16 @@ def _check_promise(n: int, n_right: int, max_risk: float, whose: Whose, level: f
     return _check("promise", whose.about, n, n_right, 1.0 - max_risk, p, level, is_contradicted, head, text)
 
 
-def _check_costs(classifier: Any, accepted: Decisions, y: NDArray[Any], level: float) -> list[TrustCheck]:
+def _check_costs(
+    costs: Costs, classes: NDArray[Any], accepted: Decisions, y: NDArray[Any], level: float
+) -> list[TrustCheck]:
     """The check of a promise about costs; none if a true label has no cost."""
-    costs, n = classifier.max_risk_, len(y)
-    if not isinstance(costs, Costs) or not np.isin(y, classifier.classes_).all():
+    n = len(y)
+    if not np.isin(y, classes).all():
         return []
-    paid = costs.of(y, accepted.label, classifier.classes_)
+    paid = costs.of(y, accepted.label, classes)
     mean = float(paid.mean()) if n else None
-    p = _chance_of_costs(paid, np.unique(costs.matrix(classifier.classes_)), costs.review, level)
+    p = _chance_of_costs(paid, np.unique(costs.matrix(classes)), costs.review, level)
     is_contradicted = mean is not None and p <= level
     says = f"An accepted row may cost at most {costs.review:.4g} on average"
     if mean is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import FloatArray, IntArray
-from sepc.records import number, record, whole
+from sepc.estimators.selective.thresholds import Control
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import n_before_failure, rows_needed, rows_to_start, sums_at
 from sepc.wording import check_number, listed, plain, shown
@@ -111,44 +110,6 @@ def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 # simultaneously, so the cheapest of them may be chosen on the same rows.
 
 
-@record
-class CostControl:
-    """A threshold, and the costs on the calibration rows that support it.
-
-    Attributes
-    ----------
-    threshold : float
-        Rows with at least this trust are accepted; infinite if no threshold passed.
-    review : float
-        The cost of a review.
-    n_rows, n_accepted : int
-        Calibration rows, and those that the threshold accepts.
-    cost : float
-        Mean cost of a row, accepted or reviewed.
-    n_needed : int
-        The fewest accepted rows, all without cost, that allow the promise.
-    n_tried : int
-        Rows accepted at the first threshold tested; if no threshold accepts enough rows, at the last one.
-    tried_cost : float
-        The mean cost of these rows.
-    """
-
-    threshold: float = number(0.0, or_infinite=True)
-    review: float = number(0.0)
-    n_rows: int = whole(below=2**63)
-    n_accepted: int = whole(below=2**63)
-    cost: float = number(0.0)
-    n_needed: int = whole(below=2**63)
-    n_tried: int = whole(below=2**63)
-    tried_cost: float = number(0.0)
-
-    def flaw(self) -> str | None:
-        """What is wrong with the counts, if anything."""
-        if max(self.n_accepted, self.n_tried) > self.n_rows:
-            return "counts more errors than accepted rows, or more accepted rows than rows"
-        return "has a threshold that accepts nothing" if math.isfinite(self.threshold) and not self.n_accepted else None
-
-
 def choose_cheapest(
     trust: FloatArray,
     cost: FloatArray,
@@ -157,7 +118,7 @@ def choose_cheapest(
     review: float,
     confidence: float,
     n_assumed: int = 0,
-) -> CostControl:
+) -> Control:
     """The cheapest threshold of `grid` that passes fixed-sequence testing."""
     thresholds, values = np.unique(grid)[::-1], np.unique(possible)
     accepted, counts = sums_at(thresholds, trust, (cost[:, None] == values).astype(np.int64))
@@ -168,16 +129,7 @@ def choose_cheapest(
     n_passed = n_before_failure(mean_p_value(counts[start:], values, review, confidence) <= 1.0 - confidence)
     paid = counts @ values
     totals = paid + review * (n_rows - accepted)
-    tried, any_passed = min(start, len(thresholds) - 1), n_passed > 0
     # If totals are equal, take the last threshold, which accepts the most rows.
-    chosen = start + n_passed - 1 - int(np.argmin(totals[start : start + n_passed][::-1])) if any_passed else tried
-    return CostControl(
-        threshold=float(thresholds[chosen]) if any_passed else math.inf,
-        review=review,
-        n_rows=n_rows,
-        n_accepted=int(accepted[chosen]) if any_passed else 0,
-        cost=float(totals[chosen] / n_rows) if any_passed else review,
-        n_needed=rows_needed(share, confidence),
-        n_tried=int(accepted[tried]),
-        tried_cost=float(paid[tried] / max(accepted[tried], 1)),
-    )
+    chosen = start + n_passed - 1 - int(np.argmin(totals[start : start + n_passed][::-1])) if n_passed else None
+    tried, n_needed = min(start, len(thresholds) - 1), rows_needed(share, confidence)
+    return Control.at(chosen, tried, thresholds, (accepted, paid), n_rows, review, n_needed)

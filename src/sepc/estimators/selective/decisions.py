@@ -14,7 +14,6 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.decisions.decisions import LATER, SHARED, Decisions, replace_columns
 from sepc.decisions.kinds import Cause, Reason, Sentence
 from sepc.decisions.letter import Grounds, Words
-from sepc.estimators.selective.promise import ErrorsByLabel
 
 
 class Lack(IntEnum):
@@ -47,13 +46,13 @@ class SelectiveDecisions(Decisions):
         The estimator's own decisions; their `accepted` ignores the promise.
     lack : array of int
         Why a row is not covered, numbered as in `Lack`.
-    errors_by_label : ErrorsByLabel or None
-        The errors of each true label among accepted calibration rows.
+    missed : str
+        The errors of each true label among accepted calibration rows, if one of them has more than promised.
     """
 
     inner: Decisions
     lack: IntArray
-    errors_by_label: ErrorsByLabel | None = field(default=None, metadata=SHARED)
+    missed: str = field(default="", metadata=SHARED)
 
     @classmethod
     def of(
@@ -62,7 +61,7 @@ class SelectiveDecisions(Decisions):
         accepted: BoolArray,
         classes: NDArray[Any],
         lack: IntArray,
-        errors_by_label: ErrorsByLabel | None = None,
+        missed: str = "",
     ) -> Self:
         """The decisions of an estimator, accepted as given; it may not know all of the classes."""
         return cls(
@@ -76,7 +75,7 @@ class SelectiveDecisions(Decisions):
             by="SelectiveClassifier",
             inner=inner,
             lack=lack,
-            errors_by_label=errors_by_label,
+            missed=missed,
         )
 
     @property
@@ -112,11 +111,10 @@ class SelectiveDecisions(Decisions):
             for is_covered, lack in zip(self.accepted, self.lack, strict=True)
         ]
         reasons = [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
-        missed = "" if self.errors_by_label is None else self.errors_by_label.in_words()
-        if not missed:
+        if not self.missed:
             return reasons
         return [
-            Reason((Sentence(missed), *reason.sentences), reason.brief) if is_covered else reason
+            Reason((Sentence(self.missed), *reason.sentences), reason.brief) if is_covered else reason
             for reason, is_covered in zip(reasons, self.accepted, strict=True)
         ]
 

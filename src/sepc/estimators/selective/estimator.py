@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, cast, overload
 
 import numpy as np
@@ -13,34 +15,38 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
-from sepc.decisions.decisions import Decisions
-from sepc.estimators.base import LabelPreservingWrapper, check_given, check_labels, empty_decisions, take_features
+from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.errors import NoPromiseWarning
+from sepc.estimators.base import (
+    DecidingClassifier,
+    LabelPreservingWrapper,
+    check_given,
+    check_labels,
+    empty_decisions,
+    take_features,
+)
 from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.given_rows import decide_as_given
 from sepc.estimators.selective._made_for import CHANGED, MadeFor
-from sepc.estimators.selective.costs import CostControl, Costs, choose_cheapest
+from sepc.estimators.selective.costs import Costs, choose_cheapest
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
 from sepc.estimators.selective.groups import (
+    Certificates,
+    GroupComparison,
     Groups,
     Key,
     codes_of,
+    compare_groups,
     control_groups,
+    has_columns,
     keys_of,
     largest_first,
     len_of,
     names_in,
 )
-from sepc.estimators.selective.promise import (
-    LOST,
-    EditablePromise,
-    ErrorsByLabel,
-    JudgedOnRows,
-    check_regions,
-    promise_in_words,
-    warn_of_no_promise,
-)
+from sepc.estimators.selective.promise import LOST, CostMatrix, Promise, errors_by_label
 from sepc.estimators.selective.shift import Rows, Shift, check_shift, choose_for_target
 from sepc.estimators.selective.thresholds import (
     Answers,
@@ -50,6 +56,8 @@ from sepc.estimators.selective.thresholds import (
     decide_left_out,
     grid_of,
 )
+from sepc.estimators.unwrapping import edits_in, unwrap
+from sepc.model.edits import Edit
 from sepc.statistics.rates import random_parts
 from sepc.wording import check_number, listed, shown
 
@@ -100,7 +108,7 @@ def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float
     return dict(max_risk)
 
 
-class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[SelectiveDecisions]):
+class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     """Selective classification: accept the labels of any classifier only where a promise about their errors holds.
 
     The promise is a bound on the selective risk: with probability `confidence` over the calibration rows, at most a
@@ -146,40 +154,18 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
     classes_ : array
         Its labels, those of `y` and those named in `Costs`. Labels it does not know have probability 0.
     threshold_ : float, or dict of label or group to float
-        Rows with at least this trust are accepted; infinite if no threshold can keep the promise.
+        That of the promise; infinite if no threshold can keep it.
     coverage_ : float
-        Coverage: share of the calibration rows that are accepted; with `X_target`, of the target rows.
-    risk_bound_ : float, or dict of label or group to float
-        The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows. The promise is
-        `max_risk`: the bound ignores that the threshold was chosen on the same errors. Not set with `Costs` or with
-        `X_target`.
-    mean_cost_ : float
-        Only with `Costs`: the mean cost of errors and reviews per calibration row. The threshold was chosen to make it
-        small, so expect a little more on new rows.
-    n_calibration_ : int
-        Number of calibration rows.
+        Share of the calibration rows that are accepted; with `X_target`, of the target rows.
+    promise_ : Promise
+        What is promised, for which rows and from what; `str` puts it in words.
     provenance_ : Provenance or None
         A digest of the calibration rows, and versions; None if read from a file of 0.1.0.
-    controls_ : dict of label or group to Control or CostControl
-        What each threshold is based on: rows, and errors or costs among them. The key None stands for all rows.
-    groups_ : Groups or None
-        With `by`: the groups without a promise, and whether accepted rows are wrong less often than rejected ones.
-    errors_by_label_ : ErrorsByLabel or None
-        The errors of each true label among accepted calibration rows; None with `Costs`, or if only counts are known.
-    shift_ : Shift or None
-        With `X_target`: the regions covered, and the outcome of checking the assumption.
-    max_risk_, confidence_
-        The `max_risk` and the `confidence` of the promise when `fit` was called.
-    lost_promise_ : LostPromise or None
+    lost_promise_ : Promise or None
         After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
     made_for_ : MadeFor
         The model that the promise was made for. Once that is fitted again or changed in another way, `decide` and
         `save` raise an error.
-    sites_ : tuple of str
-        The sites of the calibration rows, if `sepc.lifecycle.sites.certify` made the promise from their counts; else
-        empty.
-    n_erased_ : int
-        Rows that `sepc.lifecycle.forget` erased, each of which counts as a wrong calibration row; 0 for most models.
 
     Notes
     -----
@@ -272,7 +258,6 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         self.check_parameters()
         check_fit_arguments(self.max_risk, self.by, groups, X_target)
         check_given(X, y)
-        self.n_erased_ = n_erased
         X, labels = indexable(X, check_labels(y, "SelectiveClassifier"))
         keys = None if self.by is None else keys_of(self.by, X, groups, self.parents)
         given, random = np.unique(labels), check_random_state(self.random_state)
@@ -290,94 +275,139 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         known = np.union1d(self.estimator_.classes_, given)
         self.classes_ = self.max_risk.with_named(known) if isinstance(self.max_risk, Costs) else known
         take_features(self, self.estimator_)
-        self._calibrate(X, labels, decided, keys, X_target, random)
-        warn_of_no_promise(self.controls_, self.summary())
+        self._calibrate(X, labels, decided, keys, X_target, random, n_erased)
+        if not self.promise_.covered:
+            warnings.warn(" ".join(self.summary().splitlines()), NoPromiseWarning, stacklevel=4)
         return self
 
     def _calibrate(
-        self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        training: Answers | None,
+        keys: Any,
+        X_target: Any,
+        random: Any,
+        n_erased: int,
     ) -> None:
         made_for = MadeFor(self.estimator_)
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
         self.made_for_ = made_for.after_deciding()
         self.provenance_ = provenance_of_decided(decided, X, labels)
-        self.controls_: dict[Any, Control | CostControl] = {}
-        self.groups_: Groups | None = None
-        self.shift_: Shift | None = None
-        self.sites_: tuple[str, ...] = ()
-        self.lost_promise_ = self.errors_by_label_ = None
-        self.max_risk_, self.confidence_ = self.max_risk, self.confidence
-        self.n_calibration_ = len(labels)
-        if isinstance(self.max_risk, Costs):
-            self._control_cost(self.max_risk, decided, labels, grid_of(training))
+        wrong, max_risk = np.asarray(decided.label != labels), self.max_risk
+        controls: dict[Any, Control]
+        costs: CostMatrix | None = None
+        groups: Groups | None = None
+        shift: Shift | None = None
+        risks, each = {} if isinstance(max_risk, Costs) else risks_of_labels(max_risk, self.classes_), self.confidence
+        if isinstance(max_risk, Costs):
+            costs = CostMatrix(max_risk.matrix(self.classes_), float(max_risk.review))
+            paid, possible = max_risk.of(labels, decided.label, self.classes_), costs.matrix.ravel()
+            grid = grid_of(training)
+            controls = {None: choose_cheapest(decided.trust, paid, grid, possible, costs.review, each, n_erased)}
         elif X_target is not None:
-            self._control_shift(X, decided, labels, grid_of(training), X_target, random)
+            control, shift = self._for_target(X, decided, wrong, grid_of(training), X_target, random)
+            controls = {None: control}
         elif keys is not None:
-            self._control_groups(decided, labels, grid_of(training), keys)
+            sizes = largest_first(keys)
+            controls, no_harm, each = control_groups(
+                decided.trust,
+                wrong,
+                codes_of(keys, list(sizes)),
+                sizes,
+                grid_of(training),
+                risks[None],
+                self.confidence,
+                self.one_threshold,
+                n_erased,
+            )
+            small = {key: n for key, n in sizes.items() if key not in controls}
+            groups = Groups(names_in(self.by), small, no_harm, dict(self.parents or {}), self.one_threshold)
         else:
-            self._control_risk(decided, labels, training)
-        if self.shift_ is None:
-            n_accepted = sum(max(control.n_accepted - self.n_erased_, 0) for control in self.controls_.values())
-            self.coverage_ = n_accepted / max(len(labels), 1)
-        else:
-            self.coverage_ = self.shift_.n_target_accepted / self.shift_.n_target
-        thresholds = {key: control.threshold for key, control in self.controls_.items()}
-        self.threshold_: float | dict[Any, float] = self._one_or_several(thresholds)
-        accepted, wrong = self.covered(decided, keys).accepted, np.asarray(decided.label != labels)
-        self.errors_by_label_ = ErrorsByLabel.of(self.max_risk, labels, wrong, accepted)
-
-    def _control_cost(self, costs: Costs, decided: Decisions, labels: NDArray[Any], grid: FloatArray) -> None:
-        possible = costs.matrix(self.classes_).ravel()
-        each = costs.of(labels, decided.label, self.classes_)
-        control = choose_cheapest(decided.trust, each, grid, possible, costs.review, self.confidence, self.n_erased_)
-        self.controls_[None], self.mean_cost_ = control, control.cost
-
-    def _control_risk(self, decided: Decisions, labels: NDArray[Any], training: Answers | None) -> None:
-        risks, wrong = risks_of_labels(self.max_risk, self.classes_), decided.label != labels
-        confidence, controls = 1.0 - (1.0 - self.confidence) / len(risks), {}
-        for label, risk in risks.items():
-            rows, grid = _about(decided.label, label), grid_of(training, label)
-            controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, confidence, self.n_erased_)
-        self.controls_ |= controls
-        self._bound_risks(controls, confidence)
-
-    def _control_groups(self, decided: Decisions, labels: NDArray[Any], grid: FloatArray, keys: NDArray[Any]) -> None:
-        sizes = largest_first(keys)
-        wrong, code = np.asarray(decided.label != labels), codes_of(keys, list(sizes))
-        controls, no_harm, confidence = control_groups(
-            decided.trust,
-            wrong,
-            code,
-            sizes,
-            grid,
-            cast(float, self.max_risk),
-            self.confidence,
-            self.one_threshold,
-            self.n_erased_,
+            controls, each = {}, 1.0 - (1.0 - self.confidence) / len(risks)
+            for label, risk in risks.items():
+                rows, grid = _about(decided.label, label), grid_of(training, label)
+                controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, each, n_erased)
+        n_accepted = sum(max(control.n_accepted - n_erased, 0) for control in controls.values())
+        self.lost_promise_ = None
+        self.promise_ = Promise(
+            risks={label: float(risk) for label, risk in risks.items()},
+            confidence=self.confidence,
+            confidence_each=each,
+            controls=controls,
+            n_rows=len(labels),
+            coverage=n_accepted / max(len(labels), 1) if shift is None else shift.n_target_accepted / shift.n_target,
+            sites=(),
+            n_erased=n_erased,
+            costs=costs,
+            groups=groups,
+            shift=shift,
+            edits=edits_in(self),
         )
-        self.controls_ |= controls
-        small = {key: n for key, n in sizes.items() if key not in controls}
-        self.groups_ = Groups(names_in(self.by), small, no_harm, dict(self.parents or {}), self.one_threshold)
-        self._bound_risks(controls, confidence)
+        if costs is None:
+            by_label = errors_by_label(labels, wrong, self.covered(decided, keys).accepted)
+            self.promise_ = replace(self.promise_, by_label=by_label)
 
-    def _control_shift(
-        self, X: Any, decided: Decisions, labels: NDArray[Any], grid: FloatArray, X_target: Any, random: Any
-    ) -> None:
+    def _for_target(
+        self, X: Any, decided: Decisions, wrong: BoolArray, grid: FloatArray, X_target: Any, random: Any
+    ) -> tuple[Control, Shift]:
         target = decide_inside(self.estimator_, X_target)
         check_regions(self.estimator_, target, "X_target is about regions")
-        rows = Rows(decided.region, decided.trust, np.asarray(decided.label != labels))
+        rows = Rows(decided.region, decided.trust, wrong)
         found = choose_for_target(rows, target.region, grid, cast(float, self.max_risk), self.confidence, random)
         trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
         check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
-        self.controls_[None] = found.control
-        self.shift_ = found.with_check(target.region, target.trust, check)
+        return found.control, found.with_check(target.region, target.trust, check)
 
-    def _bound_risks(self, controls: Mapping[Any, Control], confidence: float) -> None:
-        bounds = {key: control.risk_bound(confidence) for key, control in controls.items()}
-        self.risk_bound_: float | dict[Any, float] = self._one_or_several(bounds)
+    @classmethod
+    def of_promise(cls, fitted: Any, promise: Promise) -> Self:
+        """A classifier around a fitted one, from a promise that was made from counts."""
+        groups = promise.groups
+        by = None if groups is None else (groups.by[0] if len(groups.by) == 1 else list(groups.by))
+        selective = cls(FrozenEstimator(fitted), promise.max_risk, promise.confidence, by=by)
+        selective.check_parameters()
+        selective.estimator_, selective.made_for_ = selective.estimator, MadeFor(selective.estimator)
+        selective.classes_ = np.asarray(fitted.classes_)
+        take_features(selective, fitted)
+        selective.promise_, selective.lost_promise_ = replace(promise, edits=edits_in(fitted)), None
+        return selective
 
-    def _one_or_several(self, values: dict[Any, float]) -> float | dict[Any, float]:
-        return values if isinstance(self.max_risk, Mapping) or self.by is not None else values[None]
+    @property
+    def threshold_(self) -> float | dict[Any, float]:
+        """Rows with at least this trust are accepted."""
+        return as_fitted(self).promise_.threshold
+
+    @property
+    def coverage_(self) -> float:
+        """The share of the calibration rows that is accepted; with `X_target`, of the target rows."""
+        return as_fitted(self).promise_.coverage
+
+    def with_edits(self, edits: Sequence[Edit]) -> Self:
+        """A copy of the model with exactly these edits, which are signed; its promise is lost.
+
+        If these are the edits that the model had when the promise was made, it holds again.
+        """
+        fitted = as_fitted(self)
+        fitted.made_for_.check()
+        is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
+        inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
+        if not isinstance(inside, DecidingClassifier):
+            raise TypeError(
+                f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
+            )
+        inside = inside.with_edits(edits)
+        estimator = FrozenEstimator(inside) if is_frozen else inside
+        edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
+        if fitted.estimator is fitted.estimator_:
+            # So that `fit` calibrates the edited model.
+            edited.estimator = edited.estimator_
+        return edited.with_promise(fitted.lost_promise_ or fitted.promise_)
+
+    def with_promise(self, promise: Promise) -> Self:
+        """The model with this promise if it was made for a model with the same edits; else with none."""
+        if edits_in(self) == promise.edits:
+            return self.with_fitted(promise_=promise, lost_promise_=None)
+        return self.with_fitted(promise_=promise.lost(), lost_promise_=promise)
 
     @overload
     def decide(self, X: LazyTable, *, groups: None = None) -> Any: ...
@@ -403,14 +433,16 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
         if groups is None:
             return super().decide(X)
         fitted = as_fitted(self)
-        if fitted.groups_ is None:
+        if fitted.promise_.groups is None:
             raise ValueError("groups are given, but there are no promises for groups; name them in by, and refit.")
         if is_lazy(X):
             raise TypeError("groups are for rows in memory; a Dask collection must have the columns named in by.")
         return decide_as_given(fitted, X, lambda rows: fitted._decide(rows, groups), warns=True)
 
     def _decide(self, X: Any, groups: Any = None) -> SelectiveDecisions:
-        keys = None if self.groups_ is None else self.groups_.keys_if_needed(X, groups)
+        known, keys = self.promise_.groups, None
+        if known is not None and (known.affect_acceptance or groups is not None or has_columns(known.by, X)):
+            keys = known.of(X, groups)
         try:
             decided = decide_inside(self.estimator_, X)
         finally:
@@ -423,21 +455,67 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 
     def covered(self, decided: Decisions, keys: NDArray[Any] | None = None) -> SelectiveDecisions:
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
+        promise = self.promise_
         thresholds = np.full(len(decided), np.inf)
         lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
-        if self.groups_ is None or keys is None:
-            for label, control in self.controls_.items():
+        if promise.groups is None or keys is None:
+            for label, control in promise.controls.items():
                 # Groups that share a threshold need not be distinguished.
-                rows = _about(decided.label, None if self.groups_ is not None else label)
+                rows = _about(decided.label, None if promise.groups is not None else label)
                 thresholds[rows] = control.threshold
         else:
-            code = codes_of(keys, list(self.controls_))
-            thresholds = np.array([*(control.threshold for control in self.controls_.values()), np.inf])[code]
+            code = codes_of(keys, list(promise.controls))
+            thresholds = np.array([*(control.threshold for control in promise.controls.values()), np.inf])[code]
             lack[code < 0] = Lack.GROUP
-        if self.shift_ is not None:
-            covers = self.shift_.covers(decided.region)
+        if promise.shift is not None:
+            covers = promise.shift.covers(decided.region)
             thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
-        return SelectiveDecisions.of(decided, decided.trust >= thresholds, self.classes_, lack, self.errors_by_label_)
+        accepted = decided.trust >= thresholds
+        return SelectiveDecisions.of(decided, accepted, self.classes_, lack, promise.errors_in_words())
+
+    def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
+        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
+
+        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
+        rows of a region, accepted or not.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+            The estimator must not have been trained on any of them.
+
+        Returns
+        -------
+        Certificates
+        """
+        fitted = as_fitted(self)
+        decided = decide_inside(fitted.estimator_, X)
+        check_regions(fitted.estimator_, decided, "Certificates are for regions")
+        wrong = decided.label != check_labels(y, "SelectiveClassifier")
+        return Certificates.of(decided.region, wrong, fitted.confidence)
+
+    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
+        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
+
+        Parameters
+        ----------
+        X : array or DataFrame of n rows
+        y : array of shape (n,), optional
+            True labels; without them, acceptance alone is compared.
+        groups : array of n rows, DataFrame or mapping of names to arrays, optional
+            The columns `by`, if they are not in `X`.
+
+        Returns
+        -------
+        GroupComparison
+        """
+        fitted = as_fitted(self)
+        known = fitted.promise_.groups
+        if known is None:
+            raise ValueError("There are no groups to compare; name the columns that define them in by.")
+        decisions, keys = fitted.decide(X, groups=groups), known.of(X, groups)
+        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
+        return compare_groups(decisions, right, keys, known.name, fitted.promise_.covered)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
@@ -450,13 +528,11 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
             return LOST
         if not fitted.made_for_.is_unchanged():
             return CHANGED
-        classes, made = fitted.classes_, (fitted.controls_, fitted.confidence_, fitted.groups_, fitted.shift_)
-        unknown = np.setdiff1d(classes, fitted.estimator_.classes_)
-        counted = (fitted.sites_, fitted.n_erased_, fitted.errors_by_label_)
-        return promise_in_words(*made, fitted.max_risk_, classes, unknown, *counted)
+        unknown = np.setdiff1d(fitted.classes_, fitted.estimator_.classes_)
+        return fitted.promise_.in_words(fitted.classes_, unknown)
 
     def __str__(self) -> str:
-        return self.summary() if hasattr(self, "controls_") else repr(self)
+        return self.summary() if hasattr(self, "promise_") else repr(self)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value; `fit` calls this first."""
@@ -473,3 +549,14 @@ class SelectiveClassifier(EditablePromise, JudgedOnRows, LabelPreservingWrapper[
 def _about(labels: NDArray[Any], label: Any) -> BoolArray:
     """The rows that the promise for `label` is about: those predicted as it; all rows for None."""
     return np.ones(len(labels), dtype=bool) if label is None else np.asarray(labels == label)
+
+
+def check_regions(estimator: Any, decided: Decisions, what: str) -> None:
+    """Raise if the estimator behind decisions has no regions, which `what` needs."""
+    if (decided.region == NO_REGIONS).any():
+        raise TypeError(f"{what}, but {type(estimator).__name__} has none; use an SEPClassifier.")
+
+
+def has_lost_promise(model: Any) -> bool:
+    """Whether the classifier inside a model had a promise that an edit made void."""
+    return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), Promise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
 from sepc.estimators.base import categories_of, column_names, column_positions
 from sepc.estimators.selective.thresholds import Control, choose_threshold, choose_together
-from sepc.records import flag, number, record, whole
-from sepc.statistics.rates import fewer_p_value, rows_needed
-from sepc.wording import counted, listed, name_of, percent, plain, points, shown
+from sepc.records import flag, lists, number, pairs, parts_by_key, record, whole
+from sepc.statistics.rates import fewer_p_value, lower_bound, rows_needed
+from sepc.wording import AS_SET, counted, floored_percent, listed, name_of, percent, plain, points, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,6 +267,78 @@ def _share(value: float | None) -> str:
     return "-" if value is None else percent(value)
 
 
+REGIONS_HEAD = ("region", "rows", "wrong", "right at least")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificates(ShownAsCard):
+    """Lower bounds on the accuracy in each region, which hold together with probability `confidence`.
+
+    `str` gives a sentence for each region.
+
+    Attributes
+    ----------
+    region : array of int
+        The regions that have held-out rows, as `apply` numbers them; -1 stands for all unseen combinations together.
+    n_rows, n_errors : array of int
+        Held-out rows there, and how many of them were wrong.
+    accuracy_at_least : array of float
+        The lower bounds.
+    confidence : float
+        Probability that no bound is too high.
+    """
+
+    region: IntArray
+    n_rows: IntArray
+    n_errors: IntArray
+    accuracy_at_least: FloatArray
+    confidence: float
+
+    @classmethod
+    def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
+        """Bounds from held-out rows, given the region of each and whether its label was wrong."""
+        region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
+        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
+        each = 1.0 - (1.0 - confidence) / len(region)
+        return cls(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), confidence)
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    def summary(self) -> str:
+        """The certificates as sentences, the region with the most rows first."""
+        lines = [
+            f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
+            f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
+            for i in np.argsort(-self.n_rows, kind="stable")
+        ]
+        together = (
+            f"The {percent(self.confidence, AS_SET)} confidence holds for all of this jointly. " if lines[1:] else ""
+        )
+        return "\n".join([*lines, f"{together}It holds for new rows drawn like these held-out rows."])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The certificates as a pandas DataFrame, a row for each region."""
+        names = ("region", "n_rows", "n_errors", "accuracy_at_least")
+        return frame_of({name: getattr(self, name) for name in names})
+
+    def _card(self) -> Card:
+        bounds = [floored_percent(bound) for bound in self.accuracy_at_least]
+        rows = tuple(
+            (f"{self.region[i]}", f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", bounds[i])
+            for i in np.argsort(-self.n_rows, kind="stable").tolist()
+        )
+        facts = (
+            ("confidence", f"{percent(self.confidence, AS_SET)}, for all of them together"),
+            ("held-out rows", f"{self.n_rows.sum():,}, {self.n_errors.sum():,} of them wrong"),
+        )
+        title = f"Certificates of {counted(len(self), 'region')}"
+        return Card(title, facts, REGIONS_HEAD, rows, "As a DataFrame: to_frame()")
+
+
 # The significance level is split between two questions. Most of it goes to the error rate. One threshold for all groups
 # needs no further correction, since it must pass in each of them (`choose_together`). Separate thresholds divide the
 # level among the groups that are large enough, which depends on their sizes and not on labels.
@@ -303,21 +375,51 @@ class NoHarm:
     p_value: float = number(0.0, 1.0)
     is_shown: bool = flag()
 
+    @classmethod
+    def tested(cls, control: Control, n_refused: int, n_refused_errors: int, n_tests: int, level: float) -> Self:
+        """Test this with Fisher's exact test, corrected for all thresholds of all groups."""
+        n_errors = int(control.loss)
+        p = min(1.0, n_tests * fewer_p_value(n_errors, control.n_accepted, n_refused_errors, n_refused))
+        return cls(control.n_accepted, n_errors, n_refused, n_refused_errors, p, p <= level)
+
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything: more errors than rows."""
         is_possible = self.n_errors <= self.n_accepted and self.n_refused_errors <= self.n_refused
         return None if is_possible else "counts more errors than rows"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Groups:
-    """The groups that promises were requested for."""
+    """The groups that promises were requested for.
 
-    by: tuple[Any, ...]
-    small: Mapping[Key, int]
-    no_harm: Mapping[Key, NoHarm]
-    parents: Mapping[Key, Key]
-    one_threshold: bool
+    Attributes
+    ----------
+    by : tuple of str or int
+        The columns that define groups.
+    small : mapping of group to int
+        Groups too small for a promise, and their calibration rows.
+    no_harm : mapping of group to NoHarm
+        For each group with a promise, whether accepted rows are wrong less often than rejected ones.
+    parents : mapping of group to group
+        Groups, and those they were merged into.
+    one_threshold : bool
+        Whether all groups share a threshold.
+    """
+
+    by: tuple[Any, ...] = lists("G")
+    small: Mapping[Key, int] = pairs()
+    no_harm: Mapping[Key, NoHarm] = parts_by_key(NoHarm)
+    parents: Mapping[Key, Key] = pairs()
+    one_threshold: bool = flag()
+
+    def flaw(self) -> str | None:
+        """What is wrong with the groups, if anything."""
+        are_columns = all(isinstance(name, str) or (type(name) is int and abs(name) < 2**31) for name in self.by)
+        if not are_columns or not 1 <= len(self.by) <= MOST_COLUMNS or len(set(map(str, self.by))) < len(self.by):
+            return "names no column, too many of them, or one twice"
+        if not all(type(n) is int and 0 <= n < 2**63 for n in self.small.values()):
+            return "holds an invalid number of rows"
+        return "has groups that are promised and too small" if self.small.keys() & self.no_harm.keys() else None
 
     @property
     def affect_acceptance(self) -> bool:
@@ -327,11 +429,6 @@ class Groups:
     def of(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The group of each row, from columns of `X` or as given."""
         return keys_of(self.by, X, groups, self.parents)
-
-    def keys_if_needed(self, X: Any, groups: Any = None) -> NDArray[Any] | None:
-        """The group of each row; None if groups do not affect acceptance and are not given."""
-        is_used = self.affect_acceptance or groups is not None or has_columns(self.by, X)
-        return self.of(X, groups) if is_used else None
 
     def name(self, key: Key) -> str:
         """A group in words."""
@@ -359,11 +456,11 @@ def control_groups(
     else:
         found = [choose_threshold(*group, grid, max_risk, 1.0 - each, n_assumed) for group in rows]
     n_tests = max(large, 1) * len(np.unique(grid))
-    harm = [
-        _no_harm(control, int(group[1].sum()) + n_assumed, n_tests, HARM_SHARE * level)
-        for control, group in zip(found, rows, strict=True)
-    ]
-    return dict(zip(keys, found, strict=True)), dict(zip(keys, harm, strict=True)), 1.0 - each
+    harm = {}
+    for key, control, (_, errors) in zip(keys, found, rows, strict=True):
+        n_refused, n_wrong = control.n_rows - control.n_accepted, int(errors.sum()) + n_assumed - int(control.loss)
+        harm[key] = NoHarm.tested(control, n_refused, n_wrong, n_tests, HARM_SHARE * level)
+    return dict(zip(keys, found, strict=True)), harm, 1.0 - each
 
 
 def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold: bool) -> tuple[int, float]:
@@ -381,10 +478,3 @@ def large_enough(sizes: list[int], max_risk: float, level: float, one_threshold:
         if sizes[n - 1] >= rows_needed(max_risk, 1.0 - each):
             return n, each
     return 0, level
-
-
-def _no_harm(control: Control, n_errors: int, n_tests: int, level: float) -> NoHarm:
-    n_refused, n_wrong = control.n_rows - control.n_accepted, n_errors - control.n_errors
-    p = fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_refused)
-    p = min(1.0, n_tests * p)
-    return NoHarm(control.n_accepted, control.n_errors, n_refused, n_wrong, p, p <= level)

@@ -1,40 +1,31 @@
-"""The promise in words: what is promised, for which rows, based on how many, and what voids it."""
+"""What accepted rows are promised, for which rows, by which test and from what, in a record and in words."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.frozen import FrozenEstimator
+from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import NO_REGIONS, Decisions, frame_of
-from sepc.errors import NoPromiseWarning
-from sepc.estimators.base import DecidingClassifier, check_labels
-from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
-from sepc.estimators.selective._made_for import MadeFor
-from sepc.estimators.selective.costs import CostControl, Costs
-from sepc.estimators.selective.groups import HARM_SHARE, GroupComparison, Groups, Key, NoHarm, compare_groups
+from sepc._typing import BoolArray, FloatArray
+from sepc.estimators.selective.costs import Costs
+from sepc.estimators.selective.groups import HARM_SHARE, Groups, Key, NoHarm
 from sepc.estimators.selective.shift import Shift, ShiftCheck
-from sepc.estimators.selective.thresholds import Control, decide_inside
-from sepc.estimators.unwrapping import edits_in, unwrap
+from sepc.estimators.selective.thresholds import Control
 from sepc.model.edits import Edit
-from sepc.records import number, parts, record, simple, whole
-from sepc.statistics.rates import lower_bound, rows_needed
-from sepc.wording import AS_SET, MOST_NAMES, counted, floored_percent, listed, p_in_short, percent, shown
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from sepc.records import floats, number, pairs, part, parts, parts_by_key, record, simple, texts, whole
+from sepc.statistics.rates import rows_needed
+from sepc.wording import AS_SET, MOST_NAMES, counted, listed, p_in_short, percent, shown
 
 WEIGH_MORE = (
     "To miss fewer rows of a label, give its errors a higher cost (max_risk=Costs(...)), fit with "
     "class_weight='balanced' (--class-weight balanced), or lower max_risk (--max-risk)."
+)
+LOST = (
+    "There is no promise, and no row is accepted: the model was edited after its promise was made. Make a new one on "
+    "rows that the model has not seen: SelectiveClassifier(FrozenEstimator(model.estimator_), ...).fit(X, y)."
 )
 
 
@@ -64,121 +55,217 @@ class LabelErrors:
         return None if self.n_errors <= self.n_accepted > 0 else "counts more errors than accepted rows, or no rows"
 
 
+def errors_by_label(truth: NDArray[Any], wrong: BoolArray, accepted: BoolArray) -> tuple[LabelErrors, ...]:
+    """The errors of each true label among accepted rows, the highest share first."""
+    labels, which = np.unique(truth[accepted], return_inverse=True)
+    n_errors = np.bincount(which, weights=wrong[accepted], minlength=len(labels)).astype(np.int64)
+    each = map(LabelErrors, labels.tolist(), np.bincount(which).tolist(), n_errors.tolist())
+    return tuple(sorted(each, key=lambda errors: -errors.share))
+
+
 @record
-class ErrorsByLabel:
-    """The errors of each true label among accepted calibration rows, beside the largest error rate promised.
+class CostMatrix:
+    """What errors and reviews cost.
 
     Attributes
     ----------
-    max_risk : float
-        The largest error rate promised, for all rows, a predicted label or a group.
-    labels : tuple of LabelErrors
-        The true labels of accepted calibration rows, those with the highest error rate first.
+    matrix : (C, C) array
+        The costs of errors: a row for each true label, a column for each predicted label.
+    review : float
+        The cost of a review.
     """
 
-    max_risk: float = number(0.0, 1.0)
-    labels: tuple[LabelErrors, ...] = parts(LabelErrors)
+    matrix: FloatArray = floats("C", "C", low=0.0)
+    review: float = number(0.0)
 
-    @classmethod
-    def of(cls, max_risk: Any, truth: NDArray[Any], wrong: BoolArray, accepted: BoolArray) -> ErrorsByLabel | None:
-        """Count calibration rows; None if costs are promised instead of an error rate."""
-        if isinstance(max_risk, Costs):
+    def flaw(self) -> str | None:
+        """What is wrong with the costs, if anything."""
+        return None if self.matrix.max() > self.review > 0.0 else "holds invalid costs"
+
+
+@record
+class Promise:
+    """What accepted rows are promised, for which rows, by which test, what was seen, and what voids it.
+
+    Thresholds are tested with exact binomial tests; with `costs` of several sizes, with betting tests.
+
+    Attributes
+    ----------
+    risks : mapping of label to float
+        The largest error rate among the accepted rows predicted as each label; the key None stands for all rows, or
+        for each group. Empty with `costs`.
+    confidence : float
+        Probability that the promise is kept.
+    confidence_each : float
+        The confidence of the test of each control.
+    controls : mapping of label or group to Control
+        The threshold for the rows of each label or group, and what was seen of them; the key None stands for all rows.
+    n_rows : int
+        Calibration rows.
+    coverage : float
+        The share of the calibration rows that is accepted; with `shift`, of the target rows.
+    sites : tuple of str
+        The sites of the calibration rows, if the promise was made from their counts.
+    n_erased : int
+        Erased rows, each of which counts as a wrong calibration row.
+    costs : CostMatrix or None
+        With costs: an accepted row costs no more on average than its review.
+    groups : Groups or None
+        The groups that the promise is for.
+    shift : Shift or None
+        The basis of a promise for another mix of regions.
+    by_label : tuple of LabelErrors
+        The errors of each true label among accepted calibration rows.
+    edits : tuple of Edit
+        The edits of the model that the promise was made for; with any others, it does not hold.
+    """
+
+    risks: Mapping[Any, float] = pairs()
+    confidence: float = number(0.0, 1.0)
+    confidence_each: float = number(0.0, 1.0)
+    controls: Mapping[Key, Control] = parts_by_key(Control)
+    n_rows: int = whole(below=2**63)
+    coverage: float = number(0.0, 1.0)
+    sites: tuple[str, ...] = texts("S")
+    n_erased: int = whole(below=2**63)
+    costs: CostMatrix | None = part(CostMatrix, default=None)
+    groups: Groups | None = part(Groups, default=None)
+    shift: Shift | None = part(Shift, default=None)
+    by_label: tuple[LabelErrors, ...] = parts(LabelErrors, default=())
+    edits: tuple[Edit, ...] = parts(Edit, default=())
+
+    def flaw(self) -> str | None:
+        """What is wrong with the promise, if anything: what it is for does not match what was seen."""
+        controls, groups = self.controls, self.groups
+        if not all(type(risk) is float and 0.0 <= risk <= 1.0 for risk in self.risks.values()):
+            return "holds risks that are not shares"
+        if self.costs is None and any(control.loss > control.n_accepted for control in controls.values()):
+            return "counts more errors than accepted rows"
+        if groups is not None:
+            is_single = set(self.risks) == {None} and self.costs is None and self.shift is None and None not in controls
+            is_shared = not groups.one_threshold or len({control.threshold for control in controls.values()}) < 2
+            is_matched = is_single and is_shared and controls.keys() == groups.no_harm.keys()
+            return None if is_matched else "has promises that do not match its groups"
+        asked = {None} if self.costs is not None else set(self.risks)
+        is_asked = set(controls) == asked and bool(self.costs) is not bool(self.risks)
+        is_plain = self.shift is None or set(self.risks) == {None}
+        return None if is_asked and is_plain else "has promises that do not match its max_risk"
+
+    @property
+    def max_risk(self) -> Any:
+        """What was asked for: a number, a mapping of labels to numbers, or `Costs`."""
+        if self.costs is not None:
+            return Costs(self.costs.matrix, self.costs.review)
+        return dict(self.risks) if None not in self.risks else self.risks[None]
+
+    @property
+    def highest_risk(self) -> float | None:
+        """The largest error rate promised for any label; None with costs, or if labels were not counted."""
+        return None if self.sites else max(self.risks.values(), default=None)
+
+    @property
+    def threshold(self) -> float | dict[Any, float]:
+        """The threshold for all rows, or those of labels or groups; infinite where nothing is promised."""
+        thresholds = {key: control.threshold for key, control in self.controls.items()}
+        if not thresholds and self.groups is None:
+            return math.inf
+        return thresholds[None] if list(thresholds) == [None] else thresholds
+
+    @property
+    def risk_bound(self) -> float | dict[Any, float] | None:
+        """The Clopper-Pearson upper bound on the error rate at the threshold, 1 if that accepts no rows.
+
+        The promise is `max_risk`: the bound ignores that the threshold was chosen on the same errors. None with costs,
+        with another mix of regions, and without a promise.
+        """
+        if self.costs is not None or self.shift is not None or not (self.controls or self.groups):
             return None
-        labels, which = np.unique(truth[accepted], return_inverse=True)
-        n_errors = np.bincount(which, weights=wrong[accepted], minlength=len(labels)).astype(np.int64)
-        each = map(LabelErrors, labels.tolist(), np.bincount(which).tolist(), n_errors.tolist())
-        most = max(max_risk.values()) if isinstance(max_risk, Mapping) else max_risk
-        return cls(float(most), tuple(sorted(each, key=lambda errors: -errors.share)))
+        bounds = {key: control.risk_bound(self.confidence_each) for key, control in self.controls.items()}
+        return bounds[None] if list(bounds) == [None] else bounds
 
-    def in_words(self) -> str:
+    @property
+    def covered(self) -> list[Key]:
+        """The labels or groups whose rows may be accepted."""
+        return [key for key, control in self.controls.items() if math.isfinite(control.threshold)]
+
+    def lost(self) -> Promise:
+        """What is left of the promise for a model that was edited: nothing."""
+        return Promise({}, self.confidence, self.confidence_each, {}, 0, 0.0, (), 0)
+
+    def errors_in_words(self) -> str:
         """The errors of each true label if one of them has more than promised; otherwise empty."""
-        if all(errors.share <= self.max_risk for errors in self.labels):
+        most = max(self.risks.values(), default=0.0)
+        if all(errors.share <= most for errors in self.by_label):
             return ""
         each = [
             f"{errors.n_errors:,} of {errors.n_accepted:,} of {shown(errors.label)} ({percent(errors.share)})"
-            for errors in self.labels
+            for errors in self.by_label
         ]
         return (
             f"Wrong among accepted calibration rows, by true label: {listed(each, MOST_NAMES)}. The promise of at most "
-            f"{percent(self.max_risk, AS_SET)} does not hold for each true label."
+            f"{percent(most, AS_SET)} does not hold for each true label."
         )
 
+    def __str__(self) -> str:
+        return self.in_words((), ())
 
-def promise_in_words(
-    controls: Mapping[Any, Control | CostControl],
-    confidence: float,
-    groups: Groups | None,
-    shift: Shift | None,
-    max_risk: float | Mapping[Any, float] | Costs,
-    classes: Iterable[Any],
-    unknown: Iterable[Any],
-    sites: Sequence[str] = (),
-    n_erased: int = 0,
-    by_label: ErrorsByLabel | None = None,
-) -> str:
-    """A sentence for every promise, for labels it does not name, and for labels the classifier does not know."""
-    unnamed = [label for label in classes if label not in controls] if isinstance(max_risk, Mapping) else []
-    missed = "" if by_label is None else by_label.in_words()
-    lines = [f"{missed} {WEIGH_MORE}"] if missed else []
-    if groups is not None and not controls:
-        # All groups are promised the same risk.
-        lines.append(_no_group_sentences(groups, cast(float, max_risk), confidence))
-    for key, control in controls.items():
-        if isinstance(control, CostControl):
-            lines.append(cost_sentence(control, confidence))
-        elif shift is not None:
-            lines += _shift_sentences(control, confidence, shift)
-        elif groups is not None:
-            lines.append(_group_sentences(control, confidence, groups, key))
-        else:
-            lines.append(risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
-    if len(controls) > 1:
-        lines.append(f"The {percent(confidence, AS_SET)} confidence holds for all of this jointly.")
-    lines += [] if groups is None else _about_groups(groups, has_promise=bool(controls))
-    if never := listed(map(shown, unnamed)):
-        lines.append(f"Rows predicted as {never} are never accepted: max_risk does not name them.")
-    if missing := listed(map(shown, unknown)):
-        lines.append(f"The classifier does not know {missing}; such rows count as errors.")
-    if len(sites) > 1:
-        lines.append(f"It is for rows from {listed(sites, MOST_NAMES)} in the mix in which they were counted.")
-    elif sites:
-        lines.append(f"It is for rows from {sites[0]}.")
-    if n_erased:
-        counts = "counts as a wrong calibration row" if n_erased == 1 else "count as wrong calibration rows"
-        lines.append(f"{counted(n_erased, 'erased row')} {counts}, because nobody knows any more what was in them.")
-    return "\n".join(lines)
+    def in_words(self, classes: Iterable[Any], unknown: Iterable[Any]) -> str:
+        """A sentence for every promise, for labels it does not name, and for labels the classifier does not know."""
+        controls, confidence, groups = self.controls, self.confidence, self.groups
+        missed = self.errors_in_words()
+        lines = [f"{missed} {WEIGH_MORE}"] if missed else []
+        if groups is not None and not controls:
+            lines.append(_no_group_sentences(groups, self.risks[None], confidence))
+        for key, control in controls.items():
+            if self.costs is not None:
+                lines.append(_cost_sentence(control, confidence))
+            elif self.shift is not None:
+                lines += _shift_sentences(control, confidence, self.shift)
+            elif groups is not None:
+                lines.append(_group_sentences(control, confidence, groups, key))
+            else:
+                lines.append(_risk_sentence(control, "" if key is None else f" predicted as {shown(key)}", confidence))
+        if len(controls) > 1:
+            lines.append(f"The {percent(confidence, AS_SET)} confidence holds for all of this jointly.")
+        lines += [] if groups is None else _about_groups(groups, has_promise=bool(controls))
+        is_by_label = bool(self.risks) and None not in self.risks
+        if is_by_label and (never := listed(shown(label) for label in classes if label not in controls)):
+            lines.append(f"Rows predicted as {never} are never accepted: max_risk does not name them.")
+        if missing := listed(map(shown, unknown)):
+            lines.append(f"The classifier does not know {missing}; such rows count as errors.")
+        if len(self.sites) > 1:
+            lines.append(f"It is for rows from {listed(self.sites, MOST_NAMES)} in the mix in which they were counted.")
+        elif self.sites:
+            lines.append(f"It is for rows from {self.sites[0]}.")
+        if self.n_erased:
+            counts = "counts as a wrong calibration row" if self.n_erased == 1 else "count as wrong calibration rows"
+            erased = counted(self.n_erased, "erased row")
+            lines.append(f"{erased} {counts}, because nobody knows any more what was in them.")
+        return "\n".join(lines)
 
 
-def warn_of_no_promise(controls: Mapping[Any, Control | CostControl], in_words: str) -> None:
-    """Warn the caller of `fit` if no row will be accepted, in the words of the promise."""
-    if not any(np.isfinite(control.threshold) for control in controls.values()):
-        warnings.warn(" ".join(in_words.splitlines()), NoPromiseWarning, stacklevel=5)
-
-
-def risk_sentence(control: Control, whom: str, confidence: float) -> str:
-    """The promise about errors; `whom` says for which rows, empty for all rows."""
+def _risk_sentence(control: Control, whom: str, confidence: float) -> str:
     goal = _goal(control, whom, confidence)
     if not np.isfinite(control.threshold):
         return _no_risk_sentence(control, whom, goal)
     return f"A{goal[1:]}, {_as_calibration(control, whom)}: {_accepts(control, whom)}."
 
 
-def cost_sentence(control: CostControl, confidence: float) -> str:
-    """The promise about costs, and the estimated savings."""
+def _cost_sentence(control: Control, confidence: float) -> str:
     goal = (
-        f"an accepted row costs at most {control.review:.4g} on average, the cost of a review, "
+        f"an accepted row costs at most {control.limit:.4g} on average, the cost of a review, "
         f"with {percent(confidence, AS_SET)} confidence"
     )
     if np.isfinite(control.threshold):
-        saved = f"{control.review - control.cost:.3g}"
+        saved = f"{control.limit - control.mean_cost:.3g}"
         return (
             f"A{goal[1:]}, {_as_calibration(control, '')}: {_accepts(control, '')}. Errors and reviews together cost "
-            f"about {control.cost:.3g} a row, {saved} less than a review of every row."
+            f"about {control.mean_cost:.3g} a row, {saved} less than a review of every row."
         )
     why = (
         f"there are only {control.n_rows:,} calibration rows"
         if control.n_rows < control.n_needed
-        else f"the {control.n_tried:,} most trusted cost {control.tried_cost:.3g} on average"
+        else f"the {control.n_tried:,} most trusted cost {control.tried_loss / max(control.n_tried, 1):.3g} on average"
     )
     return (
         f"No threshold can keep the promise that {goal}, so no row is accepted: it takes at least "
@@ -188,7 +275,7 @@ def cost_sentence(control: CostControl, confidence: float) -> str:
 
 def _goal(control: Control, whom: str, confidence: float) -> str:
     return (
-        f"at most {percent(control.max_risk, AS_SET)} of accepted rows{whom} are wrong, "
+        f"at most {percent(control.limit, AS_SET)} of accepted rows{whom} are wrong, "
         f"with {percent(confidence, AS_SET)} confidence"
     )
 
@@ -197,7 +284,7 @@ def _no_risk_sentence(control: Control, whom: str, goal: str, rows: str = "calib
     why = (
         f"there are only {control.n_rows:,} {rows}{whom}"
         if control.n_rows < control.n_needed
-        else f"of the {control.n_tried:,} most trusted{whom}, {control.n_tried_errors:,} were wrong"
+        else f"of the {control.n_tried:,} most trusted{whom}, {control.tried_loss:,.0f} were wrong"
     )
     return (
         f"No threshold can keep the promise that {goal}, so no row{whom} is accepted: it takes at least "
@@ -205,17 +292,17 @@ def _no_risk_sentence(control: Control, whom: str, goal: str, rows: str = "calib
     )
 
 
-def _as_calibration(control: Control | CostControl, whom: str) -> str:
+def _as_calibration(control: Control, whom: str) -> str:
     new = "such new rows" if whom else "new rows"
     return f"if {new} are drawn like the {control.n_rows:,} calibration rows{whom}"
 
 
-def _accepts(control: Control | CostControl, whom: str) -> str:
+def _accepts(control: Control, whom: str) -> str:
     rows = "these calibration rows" if whom else "the calibration rows"
     return f"accepts trust >= {_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of {rows}"
 
 
-def _threshold(control: Control | CostControl) -> str:
+def _threshold(control: Control) -> str:
     threshold = f"{control.threshold:.3f}"
     return f"{control.threshold:.10g}" if threshold == "1.000" else threshold
 
@@ -223,7 +310,7 @@ def _threshold(control: Control | CostControl) -> str:
 def _group_sentences(control: Control, confidence: float, groups: Groups, key: Any) -> str:
     name = groups.name(key)
     whom = f" with {name}" if "=" in name else f" in {name}"
-    promised = risk_sentence(control, whom, confidence)
+    promised = _risk_sentence(control, whom, confidence)
     return f"{promised} {_harm_sentence(groups.no_harm[key], whom)}" if control.n_accepted else promised
 
 
@@ -299,210 +386,3 @@ def _check_sentence(check: ShiftCheck) -> str:
         f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); a "
         "change of labels cannot be seen without labels."
     )
-
-
-# The attributes that a promise consists of.
-OF_PROMISE = (
-    *("controls_", "groups_", "shift_", "threshold_", "coverage_"),
-    *("risk_bound_", "mean_cost_", "confidence_", "n_calibration_", "n_erased_", "errors_by_label_"),
-)
-
-M = TypeVar("M", bound="EditablePromise")
-
-LOST = (
-    "There is no promise, and no row is accepted: the model was edited after its promise was made. Make a new one on "
-    "rows that the model has not seen: SelectiveClassifier(FrozenEstimator(model.estimator_), ...).fit(X, y)."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class LostPromise:
-    """A promise that does not hold for the model as it is."""
-
-    edits: tuple[Edit, ...]
-    promise: dict[str, Any]
-
-
-class EditablePromise(FittedAtOnce):
-    """What lets a `SelectiveClassifier` be edited: the classifier inside is, and the promise is lost."""
-
-    estimator: Any
-    estimator_: Any
-    lost_promise_: LostPromise | None
-    made_for_: MadeFor
-
-    def with_edits(self, edits: Sequence[Edit]) -> Self:
-        """A copy of the model with exactly these edits, which are signed; its promise is lost.
-
-        If these are the edits that the model had when the promise was made, it holds again.
-        """
-        fitted = as_fitted(self)
-        fitted.made_for_.check()
-        is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
-        inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
-        if not isinstance(inside, DecidingClassifier):
-            raise TypeError(
-                f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
-            )
-        held = fitted.lost_promise_ or LostPromise(edits_in(fitted), promise_of(fitted))
-        inside = inside.with_edits(edits)
-        estimator = FrozenEstimator(inside) if is_frozen else inside
-        edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
-        if fitted.estimator is fitted.estimator_:
-            # So that `fit` calibrates the edited model.
-            edited.estimator = edited.estimator_
-        return with_promise(edited, held)
-
-
-def with_promise(model: M, held: LostPromise) -> M:
-    """A `SelectiveClassifier` with this promise if it was made for a model with the same edits; else with none."""
-    if edits_in(model) == held.edits:
-        return model.with_fitted(OF_PROMISE, lost_promise_=None, **held.promise)
-    nothing: dict[str, Any] = {"controls_": {}, "groups_": None, "shift_": None, "threshold_": np.inf, "coverage_": 0.0}
-    nothing |= {"errors_by_label_": None, "n_calibration_": 0, "n_erased_": 0}
-    nothing["confidence_"] = held.promise["confidence_"]
-    return model.with_fitted(OF_PROMISE, lost_promise_=held, **nothing)
-
-
-def has_lost_promise(model: Any) -> bool:
-    """Whether the classifier inside a model had a promise that an edit made void."""
-    return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), LostPromise)
-
-
-def promise_of(model: EditablePromise) -> dict[str, Any]:
-    """The attributes of a promise."""
-    return {name: getattr(model, name) for name in OF_PROMISE if hasattr(model, name)}
-
-
-HEAD = ("region", "rows", "wrong", "right at least")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Certificates(ShownAsCard):
-    """Lower bounds on the accuracy in each region, which hold together with probability `confidence`.
-
-    `str` gives a sentence for each region.
-
-    Attributes
-    ----------
-    region : array of int
-        The regions that have held-out rows, as `apply` numbers them; -1 stands for all unseen combinations together.
-    n_rows, n_errors : array of int
-        Held-out rows there, and how many of them were wrong.
-    accuracy_at_least : array of float
-        The lower bounds.
-    confidence : float
-        Probability that no bound is too high.
-    """
-
-    region: IntArray
-    n_rows: IntArray
-    n_errors: IntArray
-    accuracy_at_least: FloatArray
-    confidence: float
-
-    @classmethod
-    def of(cls, regions: IntArray, wrong: BoolArray, confidence: float) -> Self:
-        """Bounds from held-out rows, given the region of each and whether its label was wrong."""
-        region, which, n_rows = np.unique(regions, return_inverse=True, return_counts=True)
-        n_errors = np.bincount(which, weights=wrong, minlength=len(region)).astype(np.int64)
-        each = 1.0 - (1.0 - confidence) / len(region)
-        return cls(region, n_rows, n_errors, lower_bound(n_rows - n_errors, n_rows, each), confidence)
-
-    def __len__(self) -> int:
-        return len(self.region)
-
-    def summary(self) -> str:
-        """The certificates as sentences, the region with the most rows first."""
-        lines = [
-            f"Region {self.region[i]}: at least {floored_percent(self.accuracy_at_least[i])} right, "
-            f"{percent(self.confidence, AS_SET)} confidence, {counted(self.n_rows[i], 'row')}."
-            for i in np.argsort(-self.n_rows, kind="stable")
-        ]
-        together = (
-            f"The {percent(self.confidence, AS_SET)} confidence holds for all of this jointly. " if lines[1:] else ""
-        )
-        return "\n".join([*lines, f"{together}It holds for new rows drawn like these held-out rows."])
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def to_frame(self) -> pd.DataFrame:
-        """The certificates as a pandas DataFrame, a row for each region."""
-        names = ("region", "n_rows", "n_errors", "accuracy_at_least")
-        return frame_of({name: getattr(self, name) for name in names})
-
-    def _card(self) -> Card:
-        bounds = [floored_percent(bound) for bound in self.accuracy_at_least]
-        rows = tuple(
-            (f"{self.region[i]}", f"{self.n_rows[i]:,}", f"{self.n_errors[i]:,}", bounds[i])
-            for i in np.argsort(-self.n_rows, kind="stable").tolist()
-        )
-        facts = (
-            ("confidence", f"{percent(self.confidence, AS_SET)}, for all of them together"),
-            ("held-out rows", f"{self.n_rows.sum():,}, {self.n_errors.sum():,} of them wrong"),
-        )
-        return Card(f"Certificates of {counted(len(self), 'region')}", facts, HEAD, rows, "As a DataFrame: to_frame()")
-
-
-class JudgedOnRows(FittedAtOnce):
-    """The methods of a `SelectiveClassifier` that judge it on other rows."""
-
-    confidence: float
-    estimator_: Any
-    controls_: Mapping[Any, Control | CostControl]
-    groups_: Groups | None
-    decide: Any
-
-    def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
-        """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.
-
-        All bounds hold simultaneously with `confidence` (Bonferroni), so a reader may pick out the best. They cover all
-        rows of a region, accepted or not.
-
-        Parameters
-        ----------
-        X, y : rows and their labels
-            The estimator must not have been trained on any of them.
-
-        Returns
-        -------
-        Certificates
-        """
-        fitted = as_fitted(self)
-        decided = decide_inside(fitted.estimator_, X)
-        check_regions(fitted.estimator_, decided, "Certificates are for regions")
-        wrong = decided.label != check_labels(y, "SelectiveClassifier")
-        return Certificates.of(decided.region, wrong, fitted.confidence)
-
-    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
-        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
-
-        Parameters
-        ----------
-        X : array or DataFrame of n rows
-        y : array of shape (n,), optional
-            True labels; without them, acceptance alone is compared.
-        groups : array of n rows, DataFrame or mapping of names to arrays, optional
-            The columns `by`, if they are not in `X`.
-
-        Returns
-        -------
-        GroupComparison
-        """
-        fitted = as_fitted(self)
-        if fitted.groups_ is None:
-            raise ValueError("There are no groups to compare; name the columns that define them in by.")
-        decisions, keys = fitted.decide(X, groups=groups), fitted.groups_.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return compare_groups(decisions, right, keys, fitted.groups_.name, fitted.promised_groups())
-
-    def promised_groups(self) -> list[Key]:
-        """The groups whose rows may be accepted."""
-        return [key for key, control in self.controls_.items() if np.isfinite(control.threshold)]
-
-
-def check_regions(estimator: Any, decided: Decisions, what: str) -> None:
-    """Raise if the estimator behind decisions has no regions, which `what` needs."""
-    if (decided.region == NO_REGIONS).any():
-        raise TypeError(f"{what}, but {type(estimator).__name__} has none; use an SEPClassifier.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,39 +30,70 @@ from sepc.statistics.rates import (
 
 @record
 class Control:
-    """A threshold, and the calibration rows that support it.
+    """What keeps the promise for some rows: their threshold, and what calibration saw of them.
 
     Attributes
     ----------
     threshold : float
-        Rows with at least this trust are accepted; infinite if no threshold passed.
-    max_risk : float
-        The promised error rate.
-    n_rows, n_accepted, n_errors : int
-        Calibration rows, those the threshold accepts, and the wrong ones among these.
+        Rows with at least this trust are accepted; infinite if no threshold keeps the promise.
+    limit : float
+        The largest share of errors that is promised; with costs, the cost of a review.
+    n_rows, n_accepted : int
+        Calibration rows, and those that the threshold accepts.
+    loss : float
+        The number of errors among the accepted rows; with costs, the sum of what they cost.
     n_needed : int
-        The fewest accepted rows, all of them right, that allow the promise.
-    n_tried, n_tried_errors : int
-        Rows accepted at the first threshold tested, and the wrong ones; at the last one if none accepts enough rows.
+        The fewest accepted rows, all without loss, that allow the promise.
+    n_tried, tried_loss : int and float
+        The same at the first threshold tested; at the last one if none accepts enough rows.
     """
 
     threshold: float = number(0.0, or_infinite=True)
-    max_risk: float = number(0.0, 1.0)
+    limit: float = number(0.0)
     n_rows: int = whole(below=2**63)
     n_accepted: int = whole(below=2**63)
-    n_errors: int = whole(below=2**63)
+    loss: float = number(0.0)
     n_needed: int = whole(below=2**63)
     n_tried: int = whole(below=2**63)
-    n_tried_errors: int = whole(below=2**63)
+    tried_loss: float = number(0.0)
+
+    @classmethod
+    def at(
+        cls,
+        chosen: int | None,
+        tried: int,
+        thresholds: FloatArray,
+        counts: tuple[IntArray, IntArray | FloatArray],
+        n_rows: int,
+        limit: float,
+        n_needed: int,
+    ) -> Self:
+        """From accepted rows and their loss at each threshold; None is chosen if none keeps the promise."""
+        accepted, loss = counts
+        return cls(
+            threshold=math.inf if chosen is None else float(thresholds[chosen]),
+            limit=limit,
+            n_rows=n_rows,
+            n_accepted=0 if chosen is None else int(accepted[chosen]),
+            loss=0.0 if chosen is None else float(loss[chosen]),
+            n_needed=n_needed,
+            n_tried=int(accepted[tried]),
+            tried_loss=float(loss[tried]),
+        )
+
+    @property
+    def mean_cost(self) -> float:
+        """With costs, what errors and reviews cost per row."""
+        return (self.loss + self.limit * (self.n_rows - self.n_accepted)) / self.n_rows if self.n_rows else self.limit
 
     def risk_bound(self, confidence: float) -> float:
         """An upper bound on the error rate among accepted rows."""
-        return float(upper_bound(self.n_errors, self.n_accepted, confidence))
+        return float(upper_bound(int(self.loss), self.n_accepted, confidence))
 
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything."""
-        if not self.n_errors <= self.n_accepted <= self.n_rows or self.n_tried > self.n_rows:
-            return "counts more errors than accepted rows, or more accepted rows than rows"
+        if max(self.n_accepted, self.n_tried) > self.n_rows:
+            return "counts more accepted rows than rows"
         return "has a threshold that accepts nothing" if math.isfinite(self.threshold) and not self.n_accepted else None
 
 
@@ -101,19 +132,10 @@ def choose_from_counts(
     start = max(int(np.searchsorted(accepted, n)) for (accepted, _), n in zip(counts, needed, strict=True))
     p_values = [p_value(errors[start:], accepted[start:], max_risk) for accepted, errors in counts]
     n_passed = n_before_failure(np.max(p_values, axis=0) <= 1.0 - confidence)
-    tried, chosen, any_passed = min(start, len(thresholds) - 1), start + n_passed - 1, n_passed > 0
+    chosen = start + n_passed - 1 if n_passed else None
+    tried, n_needed = min(start, len(thresholds) - 1), rows_needed(max_risk, confidence)
     return [
-        Control(
-            threshold=float(thresholds[chosen]) if any_passed else math.inf,
-            max_risk=max_risk,
-            n_rows=n,
-            n_accepted=int(accepted[chosen]) if any_passed else 0,
-            n_errors=int(errors[chosen]) if any_passed else 0,
-            n_needed=rows_needed(max_risk, confidence),
-            n_tried=int(accepted[tried]),
-            n_tried_errors=int(errors[tried]),
-        )
-        for n, (accepted, errors) in zip(n_rows, counts, strict=True)
+        Control.at(chosen, tried, thresholds, own, n, max_risk, n_needed) for n, own in zip(n_rows, counts, strict=True)
     ]
 
 

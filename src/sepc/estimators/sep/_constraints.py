@@ -165,7 +165,7 @@ def best_columns(classifier: Any, X: Any, y: Any, sample_weight: Any) -> tuple[s
             f"max_features is {classifier.max_features}, but monotone, features_alone and force_features name "
             f"{counted(len(named), 'column')}, which are always used. Raise max_features to {len(named)} or more."
         )
-    first = clone(classifier).set_params(max_features=None, out_of_fold=False, verbose=False)
+    first = clone(classifier).set_params(max_features=None, out_of_fold=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to the chosen columns warns again
         first.fit(X, y, sample_weight)

@@ -88,15 +88,6 @@ class Recoder:
         return self.rows[:, self.rows.shape[1] - len(self.category_columns) :].astype(np.int64).T
 
 
-def recode(rows: FloatArray, encodings: Sequence[FloatArray], category_columns: Sequence[CategoryColumn]) -> FloatArray:
-    """Replace the encodings of the categories in rows."""
-    rows = rows.copy()
-    codes = rows[:, rows.shape[1] - len(category_columns) :].astype(np.int64).T
-    for column, encoding, code in zip(category_columns, encodings, codes, strict=True):
-        rows[:, column.feature : column.feature + column.n_features] = encoding[code]
-    return rows
-
-
 @dataclass(frozen=True, eq=False)
 class Crossing:
     """Partitions, each with rows that it has not seen."""
@@ -201,7 +192,11 @@ class FoldModel:
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
         """Probabilities of the classes it knows, for rows as the full model takes them."""
-        return probabilities_of(self.model, recode(rows, self.encodings, self.category_columns))
+        recoded = rows.copy()
+        codes = rows[:, rows.shape[1] - len(self.category_columns) :].astype(np.int64).T
+        for column, encoding, code in zip(self.category_columns, self.encodings, codes, strict=True):
+            recoded[:, column.feature : column.feature + column.n_features] = encoding[code]
+        return probabilities_of(self.model, recoded)
 
 
 def out_of_fold(models: Sequence[FoldModel], rows: FloatArray, n_classes: int) -> FloatArray:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from numbers import Integral
 from os import PathLike
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +19,7 @@ from sepc.columns.preparation import Preparation, numbers_of_table, plain_rows
 from sepc.columns.table import is_table
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.fitted_record import as_fitted, at_once
-from sepc.estimators.sep._constraints import best_columns, check_constraints
+from sepc.estimators.sep._constraints import best_columns
 from sepc.estimators.sep.crossing import out_of_fold, refit_out_of_fold
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.editing import edit_model
@@ -42,20 +40,17 @@ from sepc.estimators.sep.training_set import (
     GivenColumns,
     TableRows,
     TrainingSet,
-    check_class_weight,
     weights_of_classes,
     with_class_weights,
 )
 from sepc.model.edits import Edit
 from sepc.model.proofs import Proofs, proofs_of
 from sepc.model.rules import labels_of, probabilities_of
-from sepc.model.sep_model import TRUSTS, SEPModel
+from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Round
 from sepc.tables.fitted_rows import rows_for_fit
 from sepc.tables.table_file import TableFile
 from sepc.wording import MOST_NAMES, check_number, listed, shown
-
-__all__ = ["CallbackSupport", "Progress", "listen_to_rounds", "with_callbacks"]
 
 Listener = Callable[[Round], None]
 
@@ -97,36 +92,25 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
         _listeners.reset(before)
 
 
-class Progress:
-    """Reports every round of one fit."""
+@contextmanager
+def _reported(estimator: Any) -> Iterator[Listener]:
+    """Context manager of one fit: gives what reports the end of a round, and the rows left on the two sides."""
+    context: Any = None
+    if hasattr(estimator, "_init_callback_context"):
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=estimator)
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.context: Any = None
-        self.n_steps = 0
-
-    def __enter__(self) -> Self:
-        if hasattr(self.estimator, "_init_callback_context"):
-            self.context = self.estimator._init_callback_context(max_subtasks=None)
-            self.context.call_on_fit_task_begin(estimator=self.estimator)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        if self.context is not None and kind is None:
-            self.context.call_on_fit_task_end(estimator=self.estimator)
-
-    def step(self, left: Round) -> None:
-        """Report the end of a round, and the rows left on the two sides."""
-        self.n_steps += 1
-        if self.context is not None:
-            task = self.context.subcontext(task_name="round")
-            task.call_on_fit_task_begin(estimator=self.estimator)
-            task.call_on_fit_task_end(estimator=self.estimator)
+    def round_ended(left: Round) -> None:
+        if context is not None:
+            task = context.subcontext(task_name="round")
+            task.call_on_fit_task_begin(estimator=estimator)
+            task.call_on_fit_task_end(estimator=estimator)
         for listener in _listeners.get():
             listener(left)
-        if self.estimator.verbose:
-            name = type(self.estimator).__name__
-            print(f"[{name}] round {self.n_steps}: {left.n_pos:,} and {left.n_neg:,} rows left")  # noqa: T201
+
+    yield round_ended
+    if context is not None:
+        context.call_on_fit_task_end(estimator=estimator)
 
 
 class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
@@ -142,14 +126,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         Where labels and trust come from. "weights" is a generalised additive (logistic) model of the ellipsoids and a
         shape function for each feature; `decide(X)[0].terms()` lists what each contributes. "counts" uses the training
         rows of each class where a row lies; trust grows with their number and fades outside the ellipsoids.
-        "published" is the paper's formula, which is 1 for any pure region, even of one row.
+        "published" follows the paper to the letter, also in what it cuts and when it stops, and does not scale
+        features by their standard deviations; its trust is 1 for any pure region, even of one row.
     min_trust : float, default=0.95
         The minimum trust at which a label is accepted; below it the model abstains. Labels do not depend on it.
-    standardize : bool, default=True
-        Scale every feature by its standard deviation. Otherwise features with large values dominate the cuts.
-    max_rounds : int, default=1000
-        Stop partitioning after this many rounds; the remaining rows are enclosed as they are. With standalone
-        features, there is at most one round for every 25 rows.
     max_ellipsoids : int or None, default=None
         Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
         rows, growing to 60 for 10,000 or more.
@@ -178,8 +158,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         Decide as if class frequencies differed from training: a class of weight 2 is twice as frequent relative to the
         others, and "balanced" makes all equally frequent. For a rare class whose rows must not be missed. The fit is
         the same.
-    published : bool, default=False
-        Follow the paper to the letter: no standardisation, its own removal and stopping rules, labels and trust.
     keep_rows : bool, default=True
         Whether the model holds isolated training rows, hashes of up to 1,000 rows, and a digest of all of them. If
         not, isolated rows are left out (a class without an ellipsoid gets one around them), and training rows among
@@ -191,8 +169,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
         For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
-    verbose : bool, default=False
-        Print a line for every round, and how many rows each step used.
 
     Attributes
     ----------
@@ -254,8 +230,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         *,
         trust: str = "weights",
         min_trust: float = 0.95,
-        standardize: bool = True,
-        max_rounds: int = 1000,
         max_ellipsoids: int | None = None,
         fit_rows: int | str | None = "auto",
         categorical_features: Any = "from_dtype",
@@ -265,18 +239,14 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         features_alone: Collection[Any] | None = None,
         max_features: int | None = None,
         class_weight: Any = None,
-        published: bool = False,
         keep_rows: bool = True,
         out_of_fold: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
     ) -> None:
         self.n_impure = n_impure
         self.trust = trust
         self.min_trust = min_trust
-        self.standardize = standardize
-        self.max_rounds = max_rounds
         self.max_ellipsoids = max_ellipsoids
         self.fit_rows = fit_rows
         self.categorical_features = categorical_features
@@ -286,18 +256,15 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         self.features_alone = features_alone
         self.max_features = max_features
         self.class_weight = class_weight
-        self.published = published
         self.keep_rows = keep_rows
         self.out_of_fold = out_of_fold
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
 
     @classmethod
     def as_published(cls, n_impure: int | float = 2, **options: Any) -> Self:
         """A classifier that follows the paper to the letter wherever the paper is specific enough."""
-        as_in_paper: dict[str, Any] = {"trust": "published", "max_ellipsoids": 500, "fit_rows": None, "published": True}
-        return cls(n_impure, **as_in_paper | options)
+        return cls(n_impure, **dict[str, Any](trust="published", max_ellipsoids=500, fit_rows=None) | options)
 
     @at_once
     @with_callbacks
@@ -322,12 +289,11 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         -------
         self
         """
-        self.check_parameters()
+        settings = self._settings()
         if isinstance(X, str | PathLike | TableFile):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files it must be None.")
             X, y = rows_for_fit(X, y, self.force_features or ())
-        settings = self._settings()
         if self.max_features is not None:
             settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
@@ -350,7 +316,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             Its features and category codes, as in `SEPDecisions.given_rows`; missing values are NaN.
         labels : array of shape (n,)
         """
-        self.check_parameters()
         settings, names = self._settings(), getattr(other, "feature_names_in_", None)
         columns = GivenColumns(other.n_features_in_, None if names is None else tuple(names), other.encoding_)
         alone = other.model_.alone
@@ -360,28 +325,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return self
 
     def _settings(self) -> FitSettings:
-        """The parameters that a fit depends on."""
-        chosen = self.categorical_features
-        return FitSettings(
-            who=type(self).__name__,
-            n_impure=float(self.n_impure) if isinstance(self.n_impure, float) else int(self.n_impure),
-            trust="published" if self.published else self.trust,
-            standardize=self.standardize and not self.published,
-            max_rounds=self.max_rounds,
-            max_ellipsoids=self.max_ellipsoids,
-            fit_rows=int(self.fit_rows) if isinstance(self.fit_rows, Integral) else self.fit_rows,
-            categorical=() if chosen is None or isinstance(chosen, str) else chosen,
-            force_features=self.force_features or (),
-            monotone=self.monotone,
-            monotone_for=self.monotone_for,
-            features_alone=self.features_alone,
-            kept=None,
-            published=self.published,
-            out_of_fold=self.out_of_fold,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            keep_rows=self.keep_rows,
-        )
+        """The parameters, checked."""
+        return FitSettings(**self.get_params(deep=False), who=type(self).__name__)
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
         """Fit to complete rows, and set the fitted attributes."""
@@ -391,10 +336,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             self.feature_names_in_ = np.array(columns.names, dtype=object)
         training.extent.refuse_extremes(columns.feature_names)
         warn_if_flat(training)
-        with Progress(self) as progress:
-            fit = fit_model(training, settings, progress.step)
-        if self.verbose:
-            print(f"[{settings.who}] {fit.rows_used}")  # noqa: T201
+        with _reported(self) as round_ended:
+            fit = fit_model(training, settings, round_ended)
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
         self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
@@ -547,33 +490,8 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has an invalid value; `fit` calls this first."""
-        check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
-        if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
-            raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
-        if self.trust not in TRUSTS:
-            raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
-        check_number("min_trust", self.min_trust, least=0, most=1)
-        check_number("max_rounds", self.max_rounds, least=1, whole=True)
-        if self.max_ellipsoids is not None:
-            check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
-        if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
-            check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
-        for name in ("standardize", "published", "keep_rows", "out_of_fold", "verbose"):
-            if isinstance(given := getattr(self, name), str):
-                raise ValueError(f"{name} is the text {given!r}; it must be True or False.")
-        for name, instead in (("categorical_features", "from_dtype"), ("force_features", None)):
-            given = getattr(self, name)
-            if given not in (instead, None) if isinstance(given, str) else not isinstance(given, Iterable | None):
-                raise ValueError(f"{name} is {given!r}; it must be a list of columns, or {instead!r}.")
-        check_class_weight(self.class_weight)
-        check_constraints(self.monotone, self.features_alone, "published" if self.published else self.trust)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, least=1, whole=True, instead="or None for all columns")
-            if self.published or self.trust != "weights":
-                raise ValueError("max_features needs trust='weights': columns are compared by their terms in log-odds.")
-        if self.out_of_fold and (self.published or self.trust != "weights"):
-            raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
+        """Raise if a parameter has an invalid value."""
+        self._settings()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep._constraints import check_constraints
 from sepc.estimators.sep.crossing import Crossing, FoldModel, Recoder, cross, cross_unseen, ellipsoid_arrays
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.multiclass import Pieces, partition_classes
-from sepc.estimators.sep.training_set import Standardization, TrainingSet
-from sepc.estimators.sep.weighed_columns import CategoryColumn
+from sepc.estimators.sep.training_set import Standardization, TrainingSet, check_class_weight
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.numeric import single_threaded
@@ -24,14 +24,15 @@ from sepc.model.counts import SignatureTable, StackedSignatures
 from sepc.model.imputation import ImputationMixture, NormalScores
 from sepc.model.membership import squared_radii
 from sepc.model.provenance import Provenance
-from sepc.model.sep_model import SEPModel
-from sepc.model.training_summary import FeatureDisplay, SeenRows, given_columns, summarise_rows
+from sepc.model.sep_model import TRUSTS, SEPModel
+from sepc.model.training_summary import SeenRows, given_columns, summarise_rows
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
 from sepc.points.in_memory import ArrayPoints, ClassArrays
 from sepc.points.proportional_sample import ClassSample, RowsByClass, sample_classes
 from sepc.points.reductions import JointReduction, Reduction, SignatureCounts, Transformed
 from sepc.points.row_digest import RowDigest, add_sums, as_text, row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
+from sepc.wording import check_number
 
 # A component of the mixture has at least this many rows per feature. Its covariance is shrunk towards that of its
 # class, and that of a class towards that of all classes, each with the weight of this many rows per feature.
@@ -45,17 +46,17 @@ MOST_FEATURES = 256
 
 
 def summarise_training(
-    model: SEPModel,
-    samples: Sequence[ClassSample],
-    weight_scale: float,
-    displays: Sequence[FeatureDisplay],
-    *,
-    keep_hashes: bool = True,
+    model: SEPModel, samples: Sequence[ClassSample], training: TrainingSet, settings: FitSettings
 ) -> SEPModel:
     """Add to a model a summary of its rows, hashes of some of them and, with weights, the imputation mixture."""
-    drawn = np.concatenate([sample.rows for sample in samples])
-    seen = SeenRows.of(drawn, displays) if keep_hashes else SeenRows.none()
-    samples = _thin_out(samples)
+    drawn, displays = np.concatenate([sample.rows for sample in samples]), training.columns.displays
+    seen = SeenRows.of(drawn, displays) if settings.keep_rows else SeenRows.none()
+    # Every n-th row of each sample; samples are in the order of their hashes.
+    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
+    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
+    samples = [
+        ClassSample(rows, own.weight * len(own.rows) / len(rows)) for rows, own in zip(few, samples, strict=True)
+    ]
     rows = np.concatenate([sample.rows for sample in samples])
     classes = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
     shares = np.array([sample.weight for sample in samples])
@@ -63,7 +64,7 @@ def summarise_training(
     usual = summarise_rows(rows, classes, shares[classes], squared <= 1.0 + model.slack, displays)
     kinds = None
     if model.weights is not None and len(model.shift) <= MOST_FEATURES:
-        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, weight_scale)
+        kinds = _row_kinds(model, rows[:, : len(model.shift)], classes, shares, squared, training.weight_scale)
     return replace(model, usual=usual, seen_rows=seen, row_kinds=kinds)
 
 
@@ -79,16 +80,6 @@ def _row_kinds(
     class_rows[np.arange(len(n_rows)), owners] = n_rows * shares[owners]
     centers, covariances = _distributions(scores.of(rows), kind, owners, shares, weight_scale)
     return ImputationMixture(scores, centers, covariances, class_rows)
-
-
-def _thin_out(samples: Sequence[ClassSample]) -> list[ClassSample]:
-    """Every n-th row of each sample; samples are in the order of their hashes."""
-    most = max(MOST_ROWS // len(samples), CLASS_ROWS)
-    few = [sample.rows[:: -(-len(sample.rows) // most)] for sample in samples]
-    return [
-        ClassSample(rows, sample.weight * len(sample.rows) / len(rows))
-        for rows, sample in zip(few, samples, strict=True)
-    ]
 
 
 def _kinds(model: SEPModel, classes: IntArray, squared: FloatArray, weight_scale: float) -> IntArray:
@@ -112,7 +103,8 @@ def _distributions(
     d, n_classes = scores.shape[1], len(shares)
     by_kind = [scores[kind == g] for g in range(len(owners))]
     centers = np.array([members.mean(axis=0) for members in by_kind])
-    scatters = np.array([_scatter(members - center) for members, center in zip(by_kind, centers, strict=True)])
+    apart = [members - center for members, center in zip(by_kind, centers, strict=True)]
+    scatters = np.array([0.5 * (products + products.T) for products in (each.T @ each for each in apart)])
     scatters *= weight_scale
     n_rows, pull = np.bincount(kind) * weight_scale, OWN_ROWS_A_FEATURE * d
     everyone = np.average(scatters / n_rows[:, None, None], axis=0, weights=n_rows * shares[owners])
@@ -122,12 +114,6 @@ def _distributions(
         of_class = (scatters[kinds].sum(axis=0) + pull * everyone) / (n_rows[kinds].sum() + pull)
         covariances[kinds] = (scatters[kinds] + pull * of_class) / (n_rows[kinds] + pull)[:, None, None]
     return centers, covariances + RIDGE * np.eye(d)
-
-
-def _scatter(apart: FloatArray) -> FloatArray:
-    """Sums of products, symmetric to the last bit."""
-    products = apart.T @ apart
-    return np.asarray(0.5 * (products + products.T))
 
 
 # An ellipsoid around fewer distinct rows would tell too much about each of them.
@@ -166,6 +152,9 @@ FEW_ROWS, MANY_ROWS = 2_000, 10_000
 PARTITIONED_ROWS_A_FEATURE = 400
 FEWEST_PARTITIONED, MOST_PARTITIONED = 4_000, 10_000
 
+# After this many rounds, the remaining rows are enclosed as they are.
+MOST_ROUNDS = 1_000
+
 # Beside standalone features, at most one round for this many rows, but at least a few rounds. The features left may
 # separate little, and rounds then go on over fewer and fewer rows: without a limit, haberman takes 2.3 times as long.
 ROWS_A_ROUND, FEWEST_ROUNDS = 25, 4
@@ -187,28 +176,66 @@ def most_ellipsoids(n_rows: int) -> int:
     return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FitSettings:
-    """What a fit depends on besides the rows: the parameters of an `SEPClassifier`."""
+    """The parameters of an `SEPClassifier`, checked, with the columns that `max_features` kept."""
 
-    who: str
     n_impure: int | float
     trust: str
-    standardize: bool
-    max_rounds: int
+    min_trust: float
     max_ellipsoids: int | None
     fit_rows: int | str | None
-    categorical: Collection[Any]
-    force_features: Collection[Any]
+    categorical_features: Any
+    force_features: Collection[Any] | None
     monotone: Any
     monotone_for: Any
-    features_alone: Any
-    kept: Collection[str] | None
-    published: bool
+    features_alone: Collection[Any] | None
+    max_features: int | None
+    class_weight: Any
+    keep_rows: bool
     out_of_fold: bool
     n_jobs: int | None
     random_state: Any
-    keep_rows: bool = True
+    who: str
+    kept: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
+        if not isinstance(self.n_impure, Integral) and self.n_impure >= 1:
+            raise ValueError(f"n_impure is {self.n_impure!r}; as a float it is a share, so it must be below 1.")
+        if self.trust not in TRUSTS:
+            raise ValueError(f"trust is {self.trust!r}; it must be one of {', '.join(map(repr, TRUSTS))}.")
+        check_number("min_trust", self.min_trust, least=0, most=1)
+        if self.max_ellipsoids is not None:
+            check_number("max_ellipsoids", self.max_ellipsoids, least=1, whole=True, instead="or None")
+        if self.fit_rows is not None and not (isinstance(self.fit_rows, str) and self.fit_rows == "auto"):
+            check_number("fit_rows", self.fit_rows, least=1, whole=True, instead="'auto', or None for all rows")
+        for name in ("keep_rows", "out_of_fold"):
+            if isinstance(given := getattr(self, name), str):
+                raise ValueError(f"{name} is the text {given!r}; it must be True or False.")
+        for name, instead in (("categorical_features", "from_dtype"), ("force_features", None)):
+            given = getattr(self, name)
+            if given not in (instead, None) if isinstance(given, str) else not isinstance(given, Iterable | None):
+                raise ValueError(f"{name} is {given!r}; it must be a list of columns, or {instead!r}.")
+        check_class_weight(self.class_weight)
+        check_constraints(self.monotone, self.features_alone, self.trust)
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, least=1, whole=True, instead="or None for all columns")
+            if self.trust != "weights":
+                raise ValueError("max_features needs trust='weights': columns are compared by their terms in log-odds.")
+        if self.out_of_fold and self.trust != "weights":
+            raise ValueError("out_of_fold needs trust='weights'; other kinds of trust are not fitted to rows.")
+
+    @property
+    def is_published(self) -> bool:
+        """Whether to follow the paper to the letter."""
+        return self.trust == "published"
+
+    @property
+    def categories(self) -> Collection[Any]:
+        """The columns that are said to hold categories."""
+        named = self.categorical_features
+        return () if named is None or isinstance(named, str) else named
 
     def seed(self) -> int:
         """A seed, the same each time unless `random_state` is None or a RandomState."""
@@ -217,7 +244,7 @@ class FitSettings:
     def n_partitioned(self, n_rows: int, n_features: int) -> int:
         """How many rows to partition."""
         most = most_partitioned(n_features) if isinstance(self.fit_rows, str) else self.fit_rows
-        return n_rows if most is None else min(most, n_rows)
+        return n_rows if most is None else min(int(most), n_rows)
 
 
 class Fit(NamedTuple):
@@ -230,76 +257,65 @@ class Fit(NamedTuple):
     provenance: Provenance
 
 
+@single_threaded
 def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[Round], None] | None = None) -> Fit:
     """Partition the classes, or a sample of their rows, count all rows in the ellipsoids, and fit the weights."""
-    by_deviation = Standardization.of(training.extent)
-    standard = (
-        by_deviation if settings.standardize else Standardization.none(training.extent, training.columns.feature_names)
-    )
-    unit, max_rounds = by_deviation.scale / standard.scale, settings.max_rounds
     n_rows = sum(training.classes.sizes)
+    standard = by_deviation = Standardization.of(training.extent)
+    if settings.is_published:
+        standard = Standardization.none(training.extent, training.columns.feature_names)
+    unit, max_rounds = by_deviation.scale / standard.scale, MOST_ROUNDS
     if training.placed is not None:
         standard, unit = replace(standard, placed=training.placed), unit[training.placed]
-        max_rounds = min(max_rounds, max(n_rows // ROWS_A_ROUND, FEWEST_ROUNDS))
+        max_rounds = min(MOST_ROUNDS, max(n_rows // ROWS_A_ROUND, FEWEST_ROUNDS))
     n_partitioned = settings.n_partitioned(n_rows, standard.n_placed)
     partitioning = Settings(
-        n_impure=settings.n_impure,
-        published=settings.published,
+        n_impure=int(settings.n_impure) if isinstance(settings.n_impure, Integral) else float(settings.n_impure),
+        published=settings.is_published,
         max_rounds=max_rounds,
         max_ellipsoids=settings.max_ellipsoids or most_ellipsoids(n_rows),
         unit=unit,
-    )
-    common = _Common(training, settings, standard, partitioning.for_share(n_partitioned / n_rows))
-    return _partition_and_weigh(common, n_rows, n_partitioned, on_round)
-
-
-@single_threaded
-def _partition_and_weigh(
-    common: _Common, n_rows: int, n_partitioned: int, on_round: Callable[[Round], None] | None
-) -> Fit:
-    """Partition, count and fit the weights."""
-    training, seed = common.training, common.settings.seed()
-    is_sampled, is_weighed = n_partitioned < n_rows, common.settings.trust == "weights"
+    ).for_share(n_partitioned / n_rows)
+    fitting, seed = _Fitting(training, settings, standard, partitioning), settings.seed()
+    is_sampled, is_weighed = n_partitioned < n_rows, settings.trust == "weights"
     n_drawn = max(n_partitioned if is_sampled else 0, WEIGHED_ROWS if is_weighed else MOST_ROWS)
     drawn = _samples(training.classes, n_drawn, seed)
     chosen = _draw_fewer(drawn, n_drawn, n_partitioned, seed) if is_sampled else None
     partitioned = training.gathered() if chosen is None else _arrays(chosen)
-    pieces = common.partition(partitioned.arrays, on_round)
-    if not pieces.ellipsoids and not common.settings.keep_rows:
+    pieces = fitting.partition(partitioned.arrays, on_round)
+    if not pieces.ellipsoids and not settings.keep_rows:
         raise ValueError(TOO_FEW)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
-    model, digest = common.model_and_digest(pieces)
+    model, digest = fitting.model_and_digest(pieces)
     fold_models: tuple[FoldModel, ...] = ()
     if is_weighed:
-        recoder = common.recoder(few)
+        rows = np.concatenate([sample.rows for sample in few])
+        which = np.repeat(np.arange(len(few)), [len(sample.rows) for sample in few])
+        recoder = Recoder(rows, which, training.columns.of_categories, training.weight_scale)
         crossing = None if chosen is None else cross_unseen(recoder, chosen, pieces)
         if crossing is None or not crossing.is_enough:
-            crossing = cross(recoder, common.standard.apply, common.partition)
-        weighing = common.weighing(model, few)
+            crossing = cross(recoder, standard.apply, fitting.partition)
+        weighing = Weighing.of(model, few, recoder.category_columns, recoder.unit)
         penalties = weighing.penalties(crossing)
         model = replace(model, weights=weighing.weights(pieces, penalties))
-        if common.settings.out_of_fold and training.table is not None and not training.table.has_gaps:
-            halves, shares = crossing.with_two_folds(recoder, common.standard.apply), [sample.weight for sample in few]
+        if settings.out_of_fold and training.table is not None and not training.table.has_gaps:
+            halves, shares = crossing.with_two_folds(recoder, standard.apply), [sample.weight for sample in few]
             each = range(len(halves.pieces))
-            fold_models = tuple(common.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
+            fold_models = tuple(fitting.fold_model(halves, fold, recoder, shares, penalties) for fold in each)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(partitioned.sizes), n_weighed)
-    provenance = Provenance.now(digest if common.settings.keep_rows else "", n_rows)
-    return Fit(common.summarise_training(model, few), pieces, rows_used, fold_models, provenance)
+    provenance = Provenance.now(digest if settings.keep_rows else "", n_rows)
+    return Fit(summarise_training(model, few, training, settings), pieces, rows_used, fold_models, provenance)
 
 
 @dataclass(frozen=True, eq=False)
-class _Common:
+class _Fitting:
     """What the models of one fit have in common."""
 
     training: TrainingSet
     settings: FitSettings
     standard: Standardization
     partitioning: Settings
-
-    @cached_property
-    def category_columns(self) -> tuple[CategoryColumn, ...]:
-        return self.training.columns.of_categories
 
     def partition(self, classes: Sequence[ArrayPoints], on_round: Callable[[Round], None] | None = None) -> Pieces:
         """Ellipsoids around rows of the classes, in standard units."""
@@ -352,22 +368,9 @@ class _Common:
             table=SignatureTable.of_classes(tables),
             slack=BOUNDARY_SLACK,
             trust=self.settings.trust,
-            published=self.settings.published,
             alone=None if self.training.alone is None else self.training.alone.among(self.training.labels, labels),
         )
         return model if weight_scale == 1.0 else _in_rows(model, weight_scale)
-
-    def weighing(self, model: SEPModel, samples: Sequence[ClassSample]) -> Weighing:
-        return Weighing.of(model, samples, self.category_columns, self.training.weight_scale)
-
-    def summarise_training(self, model: SEPModel, samples: Sequence[ClassSample]) -> SEPModel:
-        displays, keep = self.training.columns.displays, self.settings.keep_rows
-        return summarise_training(model, samples, self.training.weight_scale, displays, keep_hashes=keep)
-
-    def recoder(self, samples: Sequence[ClassSample]) -> Recoder:
-        rows = np.concatenate([sample.rows for sample in samples])
-        which = np.repeat(np.arange(len(samples)), [len(sample.rows) for sample in samples])
-        return Recoder(rows, which, self.category_columns, self.training.weight_scale)
 
     def fold_model(
         self, crossing: Crossing, fold: int, recoder: Recoder, shares: Sequence[float], penalties: Penalties
@@ -379,9 +382,11 @@ class _Common:
         classes, signatures = _arrays(samples), self.signatures(pieces)
         tables = [points.reduce(signatures) for points in classes.arrays]
         model = self.model(pieces, classes.sizes, self.training.labels[known], tables)
-        model = replace(model, weights=self.weighing(model, samples).weights(pieces, penalties))
-        model = self.summarise_training(model, samples)
-        return FoldModel(model, known, row_hashes(recoder.rows[is_in], seed=0), seen.encodings, self.category_columns)
+        weighing = Weighing.of(model, samples, recoder.category_columns, recoder.unit)
+        model = replace(model, weights=weighing.weights(pieces, penalties))
+        model = summarise_training(model, samples, self.training, self.settings)
+        unseen = row_hashes(recoder.rows[is_in], seed=0)
+        return FoldModel(model, known, unseen, seen.encodings, recoder.category_columns)
 
 
 def _in_rows(model: SEPModel, unit: float) -> SEPModel:

@@ -175,8 +175,8 @@ def _numbers(
     if is_table(X):
         labels = check_labels(y, settings.who)
         check_consistent_length(X, labels)
-        kinds, values = read_columns(X, settings.categorical, settings.force_features)
-        warn_at_fit(last_cells(X), values, labels, {*(settings.categorical or ()), *settings.force_features})
+        kinds, values = read_columns(X, settings.categories, settings.force_features or ())
+        warn_at_fit(last_cells(X), values, labels, {*settings.categories, *(settings.force_features or ())})
         given, kinds = kinds, _keep(kinds, settings.kept)
         if not all(column.is_plain for column in kinds):
             if copies is not None:
@@ -190,7 +190,7 @@ def _numbers(
             warn_of_columns(given, stacklevel=6)
             return rows, labels, GivenColumns(len(kinds), names, preparation)
         warn_of_columns(kinds, stacklevel=6)
-    elif settings.categorical or settings.force_features:
+    elif settings.categories or settings.force_features:
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
     if y is None:
         raise ValueError(f"This {settings.who} estimator requires y to be passed, but the target y is None.")
@@ -234,12 +234,12 @@ def _keep(columns: tuple[Column, ...], kept: Collection[str] | None) -> tuple[Co
 
 def _encoder(X: Any, y: Any, settings: FitSettings) -> TrainingRows | None:
     """The encoder of a collection, learned from a sample; None if all columns are numbers and used unchanged."""
-    if not _is_lazy_table(X) and (settings.categorical or settings.force_features):
+    if not _is_lazy_table(X) and (settings.categories or settings.force_features):
         raise TypeError("categorical_features and force_features name columns of a table, but X is not a table.")
-    if not settings.categorical and not engine_of(X).has_other_columns(X, y):
+    if not settings.categories and not engine_of(X).has_other_columns(X, y):
         return None
     table, labels = engine_of(X).draw_table(X, y, DRAWN_ROWS, settings.seed())
-    columns, values = read_columns(table, settings.categorical, settings.force_features)
+    columns, values = read_columns(table, settings.categories, settings.force_features or ())
     if all(column.is_plain for column in columns):
         warn_of_columns(columns, stacklevel=6)
         return None

@@ -37,35 +37,22 @@ def partition_classes(
 ) -> Pieces:
     """Partition the rows of each class from the others (row 17 of docs/explanation/differences.md)."""
     if len(classes) == 1:
-        return _of_one_class(classes[0], settings)
+        points, none = classes[0], np.empty((0, classes[0].n_features))
+        owners, nobody = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+        one = FoundEllipsoid(settings.enclose(points), True, points.n_points, NOT_COUNTED, (), 0, is_terminal=True)
+        return Pieces((Partition((one,), none, none, (), Stop.TOO_FEW),), (one,), owners, none, nobody)
     if len(classes) == 2:
-        return _of_two_classes(partition(classes[0], classes[1], settings, on_round))
+        both = partition(classes[0], classes[1], settings, on_round)
+        owners = np.array([0 if ellipsoid.is_pos else 1 for ellipsoid in both.ellipsoids], dtype=np.int64)
+        isolated = np.concatenate([both.isolated_pos, both.isolated_neg])
+        isolated_owners = np.repeat([0, 1], [len(both.isolated_pos), len(both.isolated_neg)])
+        return Pieces((both,), both.ellipsoids, owners, isolated, isolated_owners)
     settings = replace(settings, is_one_sided=not (settings.published or isinstance(settings.n_impure, float)))
     if effective_n_jobs(n_jobs) > 1:
         on_round = None
-    jobs = (delayed(partition)(points, _others(classes, i), settings, on_round) for i, points in enumerate(classes))
-    return _of_many_classes(tuple(Parallel(n_jobs=n_jobs)(jobs)))
-
-
-def _others(classes: Sequence[ArrayPoints], i: int) -> ArrayPoints:
-    return ArrayPoints(np.concatenate([points.rows for j, points in enumerate(classes) if j != i]))
-
-
-def _of_one_class(points: ArrayPoints, settings: Settings) -> Pieces:
-    ellipsoid = FoundEllipsoid(settings.enclose(points), True, points.n_points, NOT_COUNTED, (), 0, is_terminal=True)
-    none = np.empty((0, points.n_features))
-    only = Partition((ellipsoid,), none, none, (), Stop.TOO_FEW)
-    return Pieces((only,), (ellipsoid,), np.zeros(1, dtype=np.int64), none, np.empty(0, dtype=np.int64))
-
-
-def _of_two_classes(both: Partition) -> Pieces:
-    owners = np.array([0 if ellipsoid.is_pos else 1 for ellipsoid in both.ellipsoids], dtype=np.int64)
-    isolated = np.concatenate([both.isolated_pos, both.isolated_neg])
-    isolated_owners = np.repeat([0, 1], [len(both.isolated_pos), len(both.isolated_neg)])
-    return Pieces((both,), both.ellipsoids, owners, isolated, isolated_owners)
-
-
-def _of_many_classes(parts: tuple[Partition, ...]) -> Pieces:
+    rest = ([points.rows for j, points in enumerate(classes) if j != i] for i in range(len(classes)))
+    sides = zip(classes, (ArrayPoints(np.concatenate(others)) for others in rest), strict=True)
+    parts = tuple(Parallel(n_jobs=n_jobs)(delayed(partition)(*both, settings, on_round) for both in sides))
     kept = [[ellipsoid for ellipsoid in part.ellipsoids if ellipsoid.is_pos] for part in parts]
     return Pieces(
         partitions=parts,

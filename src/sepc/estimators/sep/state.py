@@ -41,7 +41,6 @@ def read(reader: Reader, inner: InnerModels) -> SEPClassifier:
     classifier = restore_fields(SEPClassifier(), reader)
     preparation = _preparation_from(reader, classifier)
     part = reader.part("model")
-    # Without a preparation, features are displayed as numbers.
     plain_numbers = (FeatureDisplay(),) * len(part.texts("feature_names"))
     displays = plain_numbers if preparation is None else tuple(feature_displays(preparation))
     model = _with_edits(record_from(SEPModel, part, displays=displays), reader)

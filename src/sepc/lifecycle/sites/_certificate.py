@@ -17,12 +17,10 @@ from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
-from sepc.estimators.selective.from_counts import selective_from
-from sepc.estimators.selective.groups import Groups
-from sepc.estimators.selective.thresholds import Control
+from sepc.estimators.selective.promise import Promise
 from sepc.estimators.unwrapping import makes_promise, unwrap
 from sepc.io.atomic_files import write_whole
-from sepc.lifecycle.sites._controls import FalseCounts, controls_from, counts_together, false_counts, sizes_of_groups
+from sepc.lifecycle.sites._controls import FalseCounts, false_counts, promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
 from sepc.model_files import to_bytes
 from sepc.wording import AS_SET, MOST_NAMES, check_number, counted, listed, p_in_short, percent, shown
@@ -98,54 +96,15 @@ def _share(place: int) -> float:
 DIFFERENT = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class SitePromise:
-    """A promise from counts.
-
-    Attributes
-    ----------
-    sites : tuple of str
-        Where the rows come from: one site, or all of them.
-    controls : dict of label or group to Control
-        The key None stands for all rows.
-    groups : Groups or None
-    confidence : float
-        The confidence of the promise by itself. Promises for single sites have a larger one, so that they hold
-        simultaneously.
-    confidence_each : float
-        The confidence of the test of each control.
-    n_rows : int
-        Rows counted.
-    """
-
-    sites: tuple[str, ...]
-    controls: Mapping[Any, Control]
-    groups: Groups | None
-    confidence: float
-    confidence_each: float
-    n_rows: int
-
-    @property
-    def is_made(self) -> bool:
-        """Whether anything is accepted."""
-        return any(np.isfinite(control.threshold) for control in self.controls.values())
-
-    @property
-    def threshold(self) -> float | dict[Any, float]:
-        """The threshold for all rows, or those of labels or groups; infinite where nothing is promised."""
-        thresholds = {key: control.threshold for key, control in self.controls.items()}
-        return thresholds[None] if list(thresholds) == [None] else thresholds
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SiteCertificate(ShownAsCard):
     """What the counts of many sites certify.
 
     Attributes
     ----------
-    together : SitePromise
+    together : Promise
         For rows from the sites in the mix in which they were counted.
-    by_site : dict of str to SitePromise
+    by_site : dict of str to Promise
         For rows from each site. All of these hold simultaneously with the confidence asked for.
     confidence : float
         The confidence asked for.
@@ -155,12 +114,11 @@ class SiteCertificate(ShownAsCard):
         The ledger with these sites added, if one was given.
     """
 
-    together: SitePromise
-    by_site: Mapping[str, SitePromise]
+    together: Promise
+    by_site: Mapping[str, Promise]
     confidence: float
     counts: Sequence[SiteCounts]
     ledger: Ledger | None
-    _max_risk: float | Mapping[Any, float] = field(repr=False)
     _fitted: Any = field(repr=False)
 
     @cached_property
@@ -190,7 +148,7 @@ class SiteCertificate(ShownAsCard):
     @property
     def without_promise(self) -> list[str]:
         """The sites that cannot be promised anything."""
-        return [site for site, promise in self.by_site.items() if not promise.is_made]
+        return [site for site, promise in self.by_site.items() if not promise.covered]
 
     def model(self, site: str | None = None) -> SelectiveClassifier:
         """The model with the promise for all sites together, or with that for one site.
@@ -203,16 +161,7 @@ class SiteCertificate(ShownAsCard):
         if site is not None and site not in self.by_site:
             raise ValueError(f"There are no counts of {shown(site)}; there are those of {listed(self.by_site)}.")
         promise = self.together if site is None else self.by_site[site]
-        return selective_from(
-            self._fitted,
-            promise.controls,
-            promise.groups,
-            max_risk=self._max_risk,
-            confidence=promise.confidence,
-            confidence_each=promise.confidence_each,
-            n_rows=promise.n_rows,
-            sites=promise.sites,
-        )
+        return SelectiveClassifier.of_promise(self._fitted, promise)
 
     def summary(self) -> str:
         """The promises in words, how the sites differ, and how far false counts could move the result."""
@@ -245,12 +194,12 @@ class SiteCertificate(ShownAsCard):
         return f"No difference between the error rates of sites was found ({p})."
 
     def _card(self) -> Card:
-        rows = tuple((site, _threshold(promise), _coverage(promise)) for site, promise in self.by_site.items())
-        facts = (("together", f"trust >= {_threshold(self.together)}, {_coverage(self.together)} of rows"),)
+        rows = tuple((site, _threshold(promise), percent(promise.coverage)) for site, promise in self.by_site.items())
+        facts = (("together", f"trust >= {_threshold(self.together)}, {percent(self.together.coverage)} of rows"),)
         return Card("SiteCertificate", facts, ("site", "trust >=", "accepted"), rows)
 
 
-def _in_short(promise: SitePromise) -> str:
+def _in_short(promise: Promise) -> str:
     """The promise of a site, or why there is none, on one line."""
     parts = []
     for key, control in promise.controls.items():
@@ -261,7 +210,7 @@ def _in_short(promise: SitePromise) -> str:
         elif control.n_rows < control.n_needed:
             parts.append(f"{whom}no promise, with {control.n_rows:,} rows instead of {control.n_needed:,} or more")
         else:
-            tried = f"{control.n_tried_errors:,} of the {control.n_tried:,} most trusted rows count as wrong"
+            tried = f"{control.tried_loss:,.0f} of the {control.n_tried:,} most trusted rows count as wrong"
             parts.append(f"{whom}no promise, because {tried}")
     return "; ".join(parts) or "no group is large enough for a promise"
 
@@ -289,15 +238,10 @@ def _number(threshold: float) -> str:
     return f"{threshold:.3f}" if np.isfinite(threshold) else "none"
 
 
-def _threshold(promise: SitePromise) -> str:
+def _threshold(promise: Promise) -> str:
     if isinstance(promise.threshold, dict):
         return listed([f"{key}: {_number(one)}" for key, one in promise.threshold.items()], MOST_NAMES)
     return _number(promise.threshold)
-
-
-def _coverage(promise: SitePromise) -> str:
-    accepted = sum(control.n_accepted for control in promise.controls.values())
-    return percent(min(1.0, accepted / max(promise.n_rows, 1)))
 
 
 def _indented(text: str) -> list[str]:
@@ -346,7 +290,8 @@ def certify(
     check_promise(max_risk, None, None, one_threshold=False)
     check_number("confidence", confidence, above=0, below=1)
     given = list(counts)
-    fitted = _without_promise(model)
+    classifier = unwrap(model).classifier
+    fitted = classifier.inner if makes_promise(classifier) else model
     _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)
     level = 1.0 - confidence
     if ledger is None:
@@ -354,27 +299,10 @@ def certify(
     else:
         ledger = ledger.with_counts(given)
         shares, share = [ledger.share_of_site(site) for site in given], ledger.share_of_set(given)
-    together = _promise(given, max_risk, 1.0 - share * level)
-    by_site = {
-        site.site: _promise([site], max_risk, 1.0 - part * level) for site, part in zip(given, shares, strict=True)
-    }
-    return SiteCertificate(together, by_site, confidence, given, ledger, max_risk, fitted)
-
-
-def _without_promise(model: Any) -> Any:
-    """The classifier that gives trust, without a promise that it may have."""
-    classifier = unwrap(model).classifier
-    return classifier.inner if makes_promise(classifier) else model
-
-
-def _promise(counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float) -> SitePromise:
-    controls, no_harm, each = controls_from(counts, max_risk, confidence)
-    groups = None
-    if counts[0].by and not isinstance(max_risk, Mapping):
-        small = {key: n for key, n in sizes_of_groups(counts).items() if key not in controls}
-        groups = Groups(counts[0].by, small, no_harm, {}, one_threshold=False)
-    n_rows = counts_together(counts).n_rows
-    return SitePromise(tuple(site.site for site in counts), controls, groups, confidence, each, n_rows)
+    together = promise_from(given, max_risk, 1.0 - share * level)
+    each = zip(given, shares, strict=True)
+    by_site = {site.site: promise_from([site], max_risk, 1.0 - part * level) for site, part in each}
+    return SiteCertificate(together, by_site, confidence, given, ledger, fitted)
 
 
 def _check(counts: Sequence[SiteCounts], max_risk: Any, fitted: Any, digest: str) -> None:

@@ -1,4 +1,4 @@
-"""Choose thresholds from the counts of one or more sites."""
+"""Promises from the counts of one or more sites, and how far false counts could move them."""
 
 from __future__ import annotations
 
@@ -10,27 +10,46 @@ from typing import Any
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.selective.groups import HARM_SHARE, NoHarm, large_enough
+from sepc.estimators.selective.groups import HARM_SHARE, Groups, NoHarm, large_enough
+from sepc.estimators.selective.promise import Promise
 from sepc.estimators.selective.thresholds import Control, choose_from_counts
 from sepc.lifecycle.sites._site_counts import SiteCounts
-from sepc.statistics.rates import fewer_p_value, rows_needed
+from sepc.statistics.rates import rows_needed
 
 
-def controls_from(
-    counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float
-) -> tuple[dict[Any, Control], dict[Any, NoHarm], float]:
-    """A control for all rows (key None), for each label or for each group, and the confidence of each test."""
-    level = 1.0 - confidence
+def promise_from(counts: Sequence[SiteCounts], max_risk: float | Mapping[Any, float], confidence: float) -> Promise:
+    """The promise for the rows of these sites: for all of them, for each label, or for each group."""
+    level, each = 1.0 - confidence, 1.0 - confidence
+    groups = None
     if isinstance(max_risk, Mapping):
         each = level / len(max_risk)
         controls = {label: _control(counts, risk, 1.0 - each, label=label) for label, risk in max_risk.items()}
-        return controls, {}, 1.0 - each
-    if not counts[0].by:
-        return {None: _control(counts, max_risk, confidence)}, {}, confidence
-    return _group_controls(counts, max_risk, level)
+    elif not counts[0].by:
+        controls = {None: _control(counts, max_risk, confidence)}
+    else:
+        sizes = _sizes_of_groups(counts)
+        large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold=False)
+        controls = {key: _control(counts, max_risk, 1.0 - each, group=key) for key in list(sizes)[:large]}
+        n_tests = max(large, 1) * len(counts[0].thresholds)
+        harm = {key: _no_harm(counts, key, own, n_tests, HARM_SHARE * level) for key, own in controls.items()}
+        small = {key: n for key, n in sizes.items() if key not in controls}
+        groups = Groups(counts[0].by, small, harm, {}, one_threshold=False)
+    n_rows, n_accepted = counts_together(counts).n_rows, sum(control.n_accepted for control in controls.values())
+    risks = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
+    return Promise(
+        risks={label: float(risk) for label, risk in risks.items()},
+        confidence=confidence,
+        confidence_each=1.0 - each,
+        controls=controls,
+        n_rows=n_rows,
+        coverage=min(1.0, n_accepted / max(n_rows, 1)),
+        sites=tuple(site.site for site in counts),
+        n_erased=0,
+        groups=groups,
+    )
 
 
-def sizes_of_groups(counts: Sequence[SiteCounts]) -> dict[Any, int]:
+def _sizes_of_groups(counts: Sequence[SiteCounts]) -> dict[Any, int]:
     """How many rows each group has at least, the largest first."""
     groups = dict.fromkeys(group for site in counts for group in site.groups)
     sizes = {
@@ -74,18 +93,6 @@ def counts_together(counts: Sequence[SiteCounts], label: Any = None, group: Any 
     return Together(right + wrong + n_hidden, wrong + n_hidden, n_hidden)
 
 
-def _group_controls(
-    counts: Sequence[SiteCounts], max_risk: float, level: float
-) -> tuple[dict[Any, Control], dict[Any, NoHarm], float]:
-    sizes = sizes_of_groups(counts)
-    large, each = large_enough(list(sizes.values()), max_risk, (1.0 - HARM_SHARE) * level, one_threshold=False)
-    keys = list(sizes)[:large]
-    found = {key: _control(counts, max_risk, 1.0 - each, group=key) for key in keys}
-    n_tests = max(large, 1) * len(counts[0].thresholds)
-    harm = {key: _no_harm(counts, key, control, n_tests, HARM_SHARE * level) for key, control in found.items()}
-    return found, harm, 1.0 - each
-
-
 def _control(
     counts: Sequence[SiteCounts], max_risk: float, confidence: float, label: Any = None, group: Any = None
 ) -> Control:
@@ -103,10 +110,9 @@ def _no_harm(counts: Sequence[SiteCounts], group: Any, control: Control, n_tests
         for cell in site.cells_of(group=group):
             right, wrong = right + int(cell.right[-1]), wrong + int(cell.wrong[-1])
             hidden += site.smallest - 1
-    n_wrong = max(wrong - control.n_errors, 0)
-    n_right = max(right + hidden - (control.n_accepted - control.n_errors), 0)
-    p = min(1.0, n_tests * fewer_p_value(control.n_errors, control.n_accepted, n_wrong, n_wrong + n_right))
-    return NoHarm(control.n_accepted, control.n_errors, n_wrong + n_right, n_wrong, p, p <= level)
+    n_wrong = max(wrong - int(control.loss), 0)
+    n_right = max(right + hidden - (control.n_accepted - int(control.loss)), 0)
+    return NoHarm.tested(control, n_wrong + n_right, n_wrong, n_tests, level)
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ class FalseCounts:
 
 def false_counts(counts: Sequence[SiteCounts], control: Control, confidence: float) -> list[FalseCounts]:
     """For each site, how far its counts alone could move the promise `control`."""
-    thresholds, max_risk = counts[0].thresholds, control.max_risk
+    thresholds, max_risk = counts[0].thresholds, control.limit
     together = counts_together(counts)
     accepted, wrong = together.accepted_and_wrong
     chosen = int((thresholds > control.threshold).sum()) if control.n_accepted else None

@@ -289,9 +289,8 @@ N_DRAWS = 9_999
 def accepted_at(counts: Sequence[SiteCounts], threshold: float) -> IntArray:
     """The right and wrong rows of each site that a threshold accepts, as reported: an (S, 2) array."""
     which = int((counts[0].thresholds > threshold).sum())
-    return np.array(
-        [[sum(int(series[which]) for series in pair) for pair in _series(site)] for site in counts], dtype=np.int64
-    )
+    pairs = [[(int(cell.right[which]), int(cell.wrong[which])) for cell in site.cells] for site in counts]
+    return np.array([[sum(own) for own in zip(*each, strict=True)] for each in pairs], dtype=np.int64)
 
 
 def difference_p_value(table: IntArray) -> float:
@@ -315,7 +314,3 @@ def difference_p_value(table: IntArray) -> float:
 
 def _statistic(tables: FloatArray, expected: FloatArray) -> FloatArray:
     return np.asarray(((tables - expected) ** 2 / expected).sum(axis=(1, 2)))
-
-
-def _series(site: SiteCounts) -> tuple[list[IntArray], list[IntArray]]:
-    return [cell.right for cell in site.cells], [cell.wrong for cell in site.cells]
