@@ -36,6 +36,7 @@ ELSEWHERE |= {"with_fitted"}
 REFUSALS = r"""
 With trust='(counts|published)' (a decision has no terms|columns have no terms)
 A model with trust='(counts|published)' has no weights to edit
+(The models of strata are edited one by one|Models of strata have regions of their own)
 cannot be exported to
 The pipeline prepares rows with Codes, which a model file cannot store
 Recourse (searches the ellipsoids of one partition|cannot go back through the steps)
@@ -135,6 +136,7 @@ def public_members(value: Any) -> Iterator[tuple[str, Any]]:
     own |= set(getattr(type(value), "__dataclass_fields__", ()))
     if hasattr(value, "get_params"):
         own |= {"score"}
+        own -= {"inner", "located_by"}  # models inside may take other columns
         own -= set(value.get_params(deep=False))
     for name in sorted(own - ELSEWHERE):
         member: Any = inspect.getattr_static(value, name, None)
