@@ -3,6 +3,7 @@
 import os
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def german(value):
 
 
 # The column of each new file, how it is written otherwise, and which other columns a frame changes.
-NEW = {
+NEW: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "dashes": (among(AGE, "-"), {}),
     "unknown": (among(AGE, "unknown"), {}),
     "n/a": (among(AGE, "n/a"), {}),
