@@ -1,7 +1,5 @@
 """What a model file says about how its model was made."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -18,7 +16,6 @@ from sepc.model_files import from_bytes, model_digest, to_bytes
 
 X, Y = load_iris(return_X_y=True)
 ODD = slice(1, None, 2)
-OLD = Path(__file__).parent / "fixtures" / "0.1.0"
 
 
 @fitted_once
@@ -85,18 +82,6 @@ def test_models_of_another_library_are_named(tmp_path):
         "TrustedClassifier",
     ]
     assert kinds[1][1] == "partition"
-
-
-@pytest.mark.parametrize("path", sorted(OLD.glob("*.sepc")), ids=lambda path: path.stem)
-def test_files_of_the_first_release_say_that_they_do_not_know(path):
-    found = sepc.inspect(path).history
-    assert all(not step.versions for step in found.steps)
-    assert "not recorded" in str(found)
-    assert "not recorded" in repr(found)
-    if path.stem == "classifier":
-        model = sepc.load(path)
-        assert model.provenance_ is None
-        assert "provenance" not in decode(to_bytes(model))[1]["model"]
 
 
 @pytest.mark.parametrize(

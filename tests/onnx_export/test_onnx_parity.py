@@ -16,7 +16,6 @@ def iris():
     return X, SEPClassifier().fit(X, y), SEPClassifier().fit(X[::40], y[::40])
 
 
-@pytest.mark.slow_cases("*_*, as it is", "gaussian, as it is", "clustered, as it is", "repeated, as it is")
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_every_awkward_kind(kind, tmp_path):
     model, rows = of_kind(kind)

@@ -145,14 +145,19 @@ def _numbers_of_texts(source: Source, name: str, texts: Any, batch: Batch) -> ND
     """Numbers from texts, with NaN for those that mean a missing value; raises if another is not a number."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    from sepc.columns.recognition import Written, is_gap_text
+    from sepc.columns.recognition import GAPS, Written, is_gap_text
 
     with suppress(pa.ArrowInvalid):
         if batch.decimal != ",":
             numbers = without_numbers(source, texts.cast("double"))
             refuse_infinite(source, name, numbers, first_row=batch.first_row)
             return np.asarray(numbers.to_numpy(zero_copy_only=False))
+    with suppress(pa.ArrowInvalid):
+        is_gap = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(GAPS))
+        truths = pc.if_else(is_gap, pa.scalar(None, pa.string()), texts).cast("bool")
+        return np.asarray(truths.cast("int8").cast("double").to_numpy(zero_copy_only=False))
     cells = objects(texts.to_pylist())
     read = (Written.number("", ",", ".") if batch.decimal == "," else Written.number()).read(cells)
     odd = next((i for i in np.flatnonzero(np.isnan(read)) if cells[i] is not None and not is_gap_text(cells[i])), None)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 import sepc
-from sepc.errors import MovedColumnsError
+from sepc.errors import MovedColumnsError, RefusedLookError
 from sepc.lifecycle import Audit, Comparison, PlanCheck, RepairResult, audit, repair
 from sqlalchemy import Connection, Engine, select
 
@@ -127,7 +127,7 @@ class Workshop:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = judge(self.folder, old, new)
-        except (ValueError, sepc.errors.RefusedLookError) as error:
+        except (ValueError, RefusedLookError) as error:
             raise RequestError(409, "not_judged", f"The plan cannot judge this: {error}") from error
         propose(self.engine, change.id, caller, judged(found))
 

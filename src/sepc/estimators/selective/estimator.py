@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast, overload
+from typing import Any, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,6 +106,9 @@ def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float
         known = listed(map(shown, classes))
         raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
     return dict(max_risk)
+
+
+Selective = TypeVar("Selective", bound="SelectiveClassifier")
 
 
 class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
@@ -401,13 +404,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         if fitted.estimator is fitted.estimator_:
             # So that `fit` calibrates the edited model.
             edited.estimator = edited.estimator_
-        return edited.with_promise(fitted.lost_promise_ or fitted.promise_)
-
-    def with_promise(self, promise: Promise) -> Self:
-        """The model with this promise if it was made for a model with the same edits; else with none."""
-        if edits_in(self) == promise.edits:
-            return self.with_fitted(promise_=promise, lost_promise_=None)
-        return self.with_fitted(promise_=promise.lost(), lost_promise_=promise)
+        return with_promise(edited, fitted.lost_promise_ or fitted.promise_)
 
     @overload
     def decide(self, X: LazyTable, *, groups: None = None) -> Any: ...
@@ -560,3 +557,10 @@ def check_regions(estimator: Any, decided: Decisions, what: str) -> None:
 def has_lost_promise(model: Any) -> bool:
     """Whether the classifier inside a model had a promise that an edit made void."""
     return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), Promise)
+
+
+def with_promise(selective: Selective, promise: Promise) -> Selective:
+    """The model with this promise if it was made for a model with the same edits; else with none."""
+    if edits_in(selective) == promise.edits:
+        return selective.with_fitted(promise_=promise, lost_promise_=None)
+    return selective.with_fitted(promise_=promise.lost(), lost_promise_=promise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sepc.estimators.selective._made_for import MadeFor
-from sepc.estimators.selective.estimator import SelectiveClassifier
+from sepc.estimators.selective.estimator import SelectiveClassifier, with_promise
 from sepc.estimators.selective.promise import Promise
 from sepc.io.codec import Node, Reader, Writer, labels_from, labels_to_node, record_from, record_to_node
 from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, restore_fields
@@ -36,7 +36,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     check_inner(estimator, reader, selective.n_features_in_, classes, all_classes=False)
     if promise.groups is None and not set(promise.controls) <= {None, *classes.tolist()}:
         raise reader.wrong("has promises that do not match its max_risk")
-    selective = selective.with_promise(promise)
+    selective = with_promise(selective, promise)
     if reader.value("is_lost", bool) is (selective.lost_promise_ is None):
         raise reader.wrong("has a promise that was lost by edits that the model does not have, or kept despite some")
     return selective
