@@ -16,7 +16,7 @@ from sepc.estimators.sep.fitted import FittedEllipsoid
 from sepc.model.count_rules import judge_sets
 from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
-from sepc.plot.axes import Display, partition_of
+from sepc.plot._axes import Display, partition_of
 from sepc.views.outcomes import is_right
 from sepc.views.planes import Plane, ellipsoid_plane, feature_plane, limits, outline, placed_names, principal_plane
 from sepc.wording import counted, name_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sepc.documents.charts import Axis, Bars, Chart, Line, Points
-from sepc.plot.axes import Display
+from sepc.plot._axes import Display
 from sepc.recourses.recourse import Answer, FeatureChange, Recourse
 from sepc.wording import decimal, shown
 

@@ -12,7 +12,7 @@ from sepc.documents.charts import Chart
 from sepc.estimators.base import decide_rows
 from sepc.estimators.unwrapping import classifier_name
 from sepc.metrics import ece
-from sepc.plot.axes import Display, decide_for_plot, partition_of
+from sepc.plot._axes import Display, decide_for_plot, partition_of
 from sepc.views.charts import Pair, bar_chart, reliability_chart, risk_coverage_chart
 from sepc.views.outcomes import (
     Bins,

@@ -13,7 +13,7 @@ from sepc.cards import ShownOnOneLine
 from sepc.documents.charts import Axis, Bars, Chart, Line, Look
 from sepc.documents.drawing import draw_all
 from sepc.model.sep_model import SEPModel
-from sepc.plot.axes import partition_of
+from sepc.plot._axes import partition_of
 from sepc.views.charts import curve_charts
 from sepc.views.log_odds import (
     Contrast,
