@@ -242,7 +242,6 @@ print([name for name in sepc.__all__ if isinstance(getattr(sepc, name), types.Mo
 OF_OTHERS = {
     ("completion.py", "_actions"),  # argparse tells what options a parser has nowhere else
     ("entry.py", "_exit"),  # a public function of os
-    ("estimator.py", "_init_callback_context"),  # what scikit-learn's CallbackSupportMixin is for
 }
 
 

@@ -86,7 +86,7 @@ def test_story_of_the_fit_is_told_in_the_users_features():
     assert (np.diff(left) < 0).all()
 
 
-def test_labels_of_any_type_in_any_frame_and_samples_that_get_them(moons):
+def test_labels_of_any_type_in_any_frame(moons):
     X, y = MOONS
     tables = [X, pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"]), X.tolist()]
     kinds = [np.array(["no", "yes"])[y], y.astype(bool), np.array([-3, 7])[y], np.array(["a", "b"], dtype=object)[y]]
@@ -94,12 +94,6 @@ def test_labels_of_any_type_in_any_frame_and_samples_that_get_them(moons):
         classifier = SEPClassifier().fit(table, labels)
         np.testing.assert_array_equal(classifier.predict(table) == labels, moons.predict(X) == y)
         assert classifier.model_.feature_names == (("a", "b") if hasattr(table, "columns") else ("x0", "x1"))
-    rows = moons.sample(200, 1, random_state=0)
-    assert rows.shape == (200, 2)
-    assert (moons.predict(rows) == 1).mean() > 0.9
-    np.testing.assert_array_equal(rows, moons.sample(200, 1, random_state=0))
-    with pytest.raises(ValueError, match="'x'"):
-        moons.sample(3, "x")
 
 
 def test_fit_rows_partitions_a_sample_and_counts_everything():
@@ -110,29 +104,6 @@ def test_fit_rows_partitions_a_sample_and_counts_everything():
     assert classifier.score(X, y) > 0.95
     n_partitioned = np.sum(classifier.history_[0].rows_left[0])
     assert n_partitioned <= 502
-
-
-def test_callbacks_of_scikit_learn_are_told_of_every_round():
-    callback = pytest.importorskip("sklearn.callback")
-
-    class Counting:
-        n_ended = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            Counting.n_ended += 1
-
-    assert isinstance(Counting(), callback.FitCallback)
-    classifier = SEPClassifier().set_callbacks(Counting()).fit(*MOONS)
-    assert Counting.n_ended == len(classifier.history_[0].rows_left) + 1
 
 
 def test_one_warning_names_constant_and_collinear_features():

@@ -30,7 +30,7 @@ PUBLIC = {
 PARTLY = {results.SEPModel, results.Weights, results.TrustModel, results.Answer}
 PARTLY |= {lifecycle.ChangedRows, lifecycle.ReviewQueue, lifecycle.Plan}
 # Methods that a cell calls by itself, that only other estimators call, or that come from scikit-learn.
-ELSEWHERE = {"fit", "fit_like", "fit_after_erasure", "covered", "of", "set_params", "set_callbacks", "judge"}
+ELSEWHERE = {"fit", "fit_like", "fit_after_erasure", "covered", "of", "set_params", "judge"}
 ELSEWHERE |= {"with_fitted"}
 # What the library may refuse, and why: nothing else may raise.
 REFUSALS = r"""

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names
 
 from sepc.columns.table import column_names, refuse_masked, refuse_repeated, with_columns
-from sepc.decisions.decisions import Decisions, doubles_of, frame_of_rows, index_of, replace_columns
+from sepc.decisions.decisions import Decisions, frame_of_rows, index_of, replace_columns
 from sepc.errors import LeftOutWarning
 from sepc.estimators.unwrapping import classifier_name, fitted_names, group_columns, needed_columns
 from sepc.wording import MOST_NAMES, counted, did_you_mean, listed, shown
@@ -157,9 +157,12 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
     names = fitted_names(model)
     if names is None and not hasattr(model, "n_features_in_"):
         return GivenRows(X)  # The model may take dicts or Series itself, as a DictVectorizer does.
-    records: list[Mapping[Any, Any]] = list(X) if _holds_dicts(X) else [_record(X)]
     if names is None:
-        return GivenRows(_rows_of_positions(model, records))
+        raise ValueError(
+            f"{classifier_name(model)} was fitted to an array, or to columns whose names are not text; give it rows as "
+            "lists or arrays."
+        )
+    records: list[Mapping[Any, Any]] = list(X) if _holds_dicts(X) else [_record(X)]
     wanted, lacking = list[Any](names), ""
     if group_columns(model) or not all(name in record for record in records for name in names):
         shared = [name for name in records[0] if all(name in record for record in records)]
@@ -198,16 +201,3 @@ def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]
         kind = type(several).__name__
         raise ValueError(f"A dict is one row, and one of its values is a {kind}; give several rows as a DataFrame.")
     return cells
-
-
-def _rows_of_positions(model: Any, records: list[Mapping[Any, Any]]) -> Any:
-    """Rows for a model fitted to unnamed columns, which are called x0, x1 and so on."""
-    names = [f"x{j}" for j in range(model.n_features_in_)]
-    if not all(name in record for record in records for name in names):
-        raise ValueError(
-            f"{classifier_name(model)} was fitted to an array, or to columns whose names are not text; give it rows as "
-            f"lists or arrays, or name their values {listed(map(shown, names), MOST_NAMES)}."
-        )
-    cells = _cells(records, names)
-    doubles = doubles_of(cells)
-    return cells if doubles is None else doubles

@@ -22,7 +22,6 @@ from sepc.documents.document import (
     Tiles,
     share_of,
 )
-from sepc.estimators.selective.groups import GroupRow
 from sepc.landscape.figures import LandscapeFigures
 from sepc.landscape.landscape import overlaps_in_words
 from sepc.reporting._held_out import Confusion, Group, HeldOut, Thresholds
@@ -39,7 +38,7 @@ from sepc.views.charts import (
     risk_coverage_chart,
 )
 from sepc.views.outcomes import Score
-from sepc.wording import NO_BREAK, counted, decimal, interval, name_of, percent, points
+from sepc.wording import NO_BREAK, counted, decimal, interval, name_of, percent
 
 # Shown at once: rows of a list, regions and columns, labels.
 N_ROWS, N_REGIONS, N_LABELS = 10, 8, 10
@@ -237,35 +236,20 @@ def _groups(figures: ReportFigures) -> list[Part]:
     """How groups compare with all rows together."""
     if figures.groups is None:
         return []
-    intro = (
-        "Abstaining should help every group: its accepted rows should be wrong less often than the rest. The last "
-        "column names the regions that contribute most to the difference in coverage between the group and all rows, "
-        "in percentage points; over all regions these points add up to the difference."
-    )
-    names = {row.region: row.name for row in _places(figures)}
-    rows = [_group(row, names) for row in (*figures.groups.rows, figures.groups.everyone)]
-    last = "largest differences from all rows"
-    head = ("group", "rows", "accepted", "wrong among accepted", "wrong among the rest", "promise", last)
-    return [intro, Table("Acceptance and errors by group", head, rows, wide=(last,))]
-
-
-def _group(row: GroupRow, names: dict[int, str]) -> list[Cell | str]:
-    differs = tuple(
-        (names.get(one.region) or f"region {one.region}", f"{points(one.accepted)} points") for one in row.regions
-    )
-    return [
-        row.name,
-        f"{row.n_rows:,}",
-        share_of(row.n_accepted, row.n_rows),
-        share_of(row.n_wrong, row.n_accepted),
-        share_of(row.n_refused_wrong, row.n_rows - row.n_accepted),
-        "yes" if row.has_promise else "no",
-        Cell(facts=differs),
+    intro = "Abstaining should help every group: its accepted rows should be wrong less often than the rest."
+    rows = [
+        [
+            row.name,
+            f"{row.n_rows:,}",
+            share_of(row.n_accepted, row.n_rows),
+            share_of(row.n_wrong, row.n_accepted),
+            share_of(row.n_refused_wrong, row.n_rows - row.n_accepted),
+            "yes" if row.has_promise else "no",
+        ]
+        for row in (*figures.groups.rows, figures.groups.everyone)
     ]
-
-
-def _places(figures: ReportFigures) -> tuple[RegionRow, ...]:
-    return () if figures.regions is None else (*figures.regions.rows, *figures.regions.outside)
+    head = ("group", "rows", "accepted", "wrong among accepted", "wrong among the rest", "promise")
+    return [intro, Table("Acceptance and errors by group", head, rows)]
 
 
 def _wrong(figures: ReportFigures) -> list[Part]:
@@ -384,7 +368,9 @@ def _regions(figures: ReportFigures) -> list[Part]:
             ovals += " They are projections onto this plane, which may overlap where the ellipsoids do not."
         caption = f"Marks are held-out rows by their {whose} labels. {ovals} {beyond(picture)}".strip()
         hint = "Follow the link of a row or a region in the tables to see it here; click on a mark to go back."
-        chart = partition_chart(picture, _marked_rows(figures), {row.region: row for row in _places(figures)})
+        chart = partition_chart(
+            picture, _marked_rows(figures), {row.region: row for row in (*regions.rows, *regions.outside)}
+        )
         parts.append(Figure([chart], caption, "picture", hint))
     n, unlisted = regions.n_rows_outside, regions.n_outside - len(regions.outside)
     more = f"; {unlisted:,} places are not listed" if unlisted else ""

@@ -15,7 +15,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, partition_behind, replace_columns, weighed_behind
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_rows, decide_with_trust
-from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
+from sepc.estimators.selective.groups import GroupComparison, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, makes_promise, partition_in, unwrap
 from sepc.landscape.figures import LandscapeFigures
@@ -270,9 +270,8 @@ def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, i
 def _compare_groups(
     estimator: Any, decisions: Decisions, right: BoolArray | None, keys: NDArray[Any]
 ) -> GroupComparison | None:
-    classifier = unwrap(estimator).classifier
-    name = classifier.promise_.groups.name
-    return compare_groups(decisions, right, keys, lambda key: visible(name(key)), classifier.promise_.covered)
+    promise = unwrap(estimator).classifier.promise_
+    return GroupComparison.of(decisions.accepted, right, keys, promise.groups, promise.covered)
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:

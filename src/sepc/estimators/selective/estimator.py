@@ -38,7 +38,6 @@ from sepc.estimators.selective.groups import (
     Groups,
     Key,
     codes_of,
-    compare_groups,
     control_groups,
     has_columns,
     keys_of,
@@ -512,7 +511,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
             raise ValueError("There are no groups to compare; name the columns that define them in by.")
         decisions, keys = fitted.decide(X, groups=groups), known.of(X, groups)
         right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return compare_groups(decisions, right, keys, known.name, fitted.promise_.covered)
+        return GroupComparison.of(decisions.accepted, right, keys, known, fitted.promise_.covered)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
 from sepc._typing import FloatArray, IntArray
@@ -31,7 +30,6 @@ from sepc.estimators.sep.fitted import (
     fitted_ellipsoids,
     histories,
     importances_of,
-    sample_rows,
 )
 from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
 from sepc.estimators.sep.given_tables import complete, prepare
@@ -50,22 +48,8 @@ from sepc.model.sep_model import SEPModel
 from sepc.partition.sequence import Round
 from sepc.tables.fitted_rows import rows_for_fit
 from sepc.tables.table_file import TableFile
-from sepc.wording import MOST_NAMES, check_number, listed, shown
 
 Listener = Callable[[Round], None]
-
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupport:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method unchanged."""
-        return method
-
 
 # Set by `listen_to_rounds`; a context variable, so that fits in other threads are not affected.
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=())
@@ -92,28 +76,12 @@ def listen_to_rounds(listener: Listener) -> Iterator[None]:
         _listeners.reset(before)
 
 
-@contextmanager
-def _reported(estimator: Any) -> Iterator[Listener]:
-    """Context manager of one fit: gives what reports the end of a round, and the rows left on the two sides."""
-    context: Any = None
-    if hasattr(estimator, "_init_callback_context"):
-        context = estimator._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=estimator)
-
-    def round_ended(left: Round) -> None:
-        if context is not None:
-            task = context.subcontext(task_name="round")
-            task.call_on_fit_task_begin(estimator=estimator)
-            task.call_on_fit_task_end(estimator=estimator)
-        for listener in _listeners.get():
-            listener(left)
-
-    yield round_ended
-    if context is not None:
-        context.call_on_fit_task_end(estimator=estimator)
+def _tell_listeners(left: Round) -> None:
+    for listener in _listeners.get():
+        listener(left)
 
 
-class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
+class SEPClassifier(DecidingClassifier[SEPDecisions]):
     """Classify by ellipsoids carved out of the training set, and say how far to trust each label and why.
 
     Parameters
@@ -168,7 +136,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
     n_jobs : int or None, default=None
         Number of classes to partition in parallel, if there are more than two.
     random_state : int, RandomState or None, default=0
-        For drawing rows if there are more than `fit_rows` or 40,000, and for `sample`. Nothing else is random.
+        For drawing rows if there are more than `fit_rows` or 40,000. Nothing else is random.
 
     Attributes
     ----------
@@ -267,7 +235,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         return cls(n_impure, **dict[str, Any](trust="published", max_ellipsoids=500, fit_rows=None) | options)
 
     @at_once
-    @with_callbacks
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Partition the training set into ellipsoids, and fit their weights.
 
@@ -336,8 +303,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
             self.feature_names_in_ = np.array(columns.names, dtype=object)
         training.extent.refuse_extremes(columns.feature_names)
         warn_if_flat(training)
-        with _reported(self) as round_ended:
-            fit = fit_model(training, settings, round_ended)
+        fit = fit_model(training, settings, _tell_listeners)
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
         self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
@@ -456,38 +422,6 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         """The region of every row: a position in `regions_`, or -1 for an unseen combination of ellipsoids."""
         region: IntArray = self.decide(X).region
         return region
-
-    def sample(self, n: int, label: Any, random_state: Any = None) -> FloatArray:
-        """Draw new rows uniformly from the ellipsoids of a label, in proportion to the label's training rows in them.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows to draw.
-        label : object
-            One of `classes_`.
-        random_state : int, RandomState or None
-            By default the estimator's own.
-
-        Returns
-        -------
-        (n, d) array
-        """
-        check_number("n", n, least=0, whole=True)
-        fitted = as_fitted(self)
-        if (alone := fitted.model_.alone) is not None:
-            names = listed(shown(fitted.model_.feature_names[j]) for j in alone.features.tolist())
-            raise ValueError(f"sample draws rows from ellipsoids, which standalone features have no part in: {names}.")
-        of_label = [found for found in fitted.ellipsoids_ if found.label == label]
-        if not of_label:
-            others = sorted({found.label for found in fitted.ellipsoids_})
-            known = (
-                f"the labels with ellipsoids are {listed(map(shown, others), MOST_NAMES)}" if others else "none has one"
-            )
-            raise ValueError(f"No ellipsoid was found for label {shown(label)}; {known}.")
-        random = check_random_state(self.random_state if random_state is None else random_state)
-        rng = np.random.default_rng(random.randint(2**31 - 1))
-        return sample_rows(of_label, list(fitted.classes_).index(label), n, rng)
 
     def check_parameters(self) -> None:
         """Raise if a parameter has an invalid value."""

@@ -241,16 +241,6 @@ class RowsUsed(ShownOnOneLine):
         return f"Partitioned {partitioned} {rows}, counted all, and fitted weights to {weighed}."
 
 
-def sample_rows(ellipsoids: Sequence[FittedEllipsoid], owner: int, n: int, rng: np.random.Generator) -> FloatArray:
-    """Draw `n` rows uniformly from these ellipsoids, each in proportion to its training rows of class `owner`."""
-    held = np.array([fitted.counts[owner] for fitted in ellipsoids], dtype=np.float64)
-    chosen = rng.choice(len(ellipsoids), size=n, p=held / held.sum())
-    rows = np.empty((n, len(ellipsoids[0].ellipsoid.center)))
-    for k, fitted in enumerate(ellipsoids):
-        rows[chosen == k] = fitted.ellipsoid.sample(int(np.sum(chosen == k)), rng)
-    return rows
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Regions(ShownAsCard):
     """The regions of a fitted model; the number of a region is its position here.
