@@ -112,12 +112,8 @@ class Source:
 
     def checked(self, calibration: Array, target: Array) -> ShiftCheck:
         """What the check of the assumption finds."""
-        both, is_target = (
-            np.concatenate([calibration, target]),
-            np.repeat([False, True], [len(calibration), len(target)]),
-        )
-        parts = self.rows.trust[both], is_target, self.rows.region[both]
-        return check_shift(self.X[calibration], self.X[target], *parts)
+        rows = self.part(calibration)
+        return check_shift(self.X[calibration], self.X[target], rows, self.rows.region[target], self.rows.trust[target])
 
     def add(self, tally: Tally, accepted: Array) -> None:
         """Count a draw after which these rows are accepted."""

@@ -201,10 +201,7 @@ def test_explains_wrong_parameters(parameters, message):
 
 def test_explains_wrong_data():
     X, y = towns(300, 9)
-    coloured = X.assign(colour="red")
     for model, by, rows, labels, message in (
-        (SVC(), "town", coloured, y, "'colour'"),
-        (SVC(), [], coloured.to_numpy(), y, "'x1', 'x3'"),
         (SMALL, "town", X.to_numpy(), y, "an array"),
         (SMALL, "town", X, None, "requires y"),
         (SMALL, "town", X.head(0), y[:0], "no rows"),

@@ -114,17 +114,15 @@ def _check_promise(model: SelectiveClassifier, target: str) -> None:
 
 def _refusal(model: Any, inner: Any, target: str) -> str:
     about = "" if model is inner else f"{type(model).__name__} around "
+    refused = f"{about}{type(inner).__name__} cannot be exported to {target}"
     if isinstance(inner, Pipeline):
         steps = "its first steps are not sepc's: export the last step, and give it rows transformed by the others"
-        return f"{about}Pipeline cannot be exported to {target}, since {steps}."
+        return f"{refused}, since {steps}."
     if getattr(inner, "is_routed", False):
-        several = "it has several models: export default_ and those in routes_ one by one"
-        return f"{about}RoutedClassifier cannot be exported to {target}, since {several}."
+        return f"{refused}, since it has several models: export default_ and those in routes_ one by one."
     if model is inner and not isinstance(inner, DecidingClassifier):
-        known = "SEPClassifier or SelectiveClassifier"
-        return f"{type(inner).__name__} cannot be exported to {target}; give a fitted {known}."
-    other = "the model that gives the labels is not sepc's"
-    return f"{about}{type(inner).__name__} cannot be exported to {target}: {other}."
+        return f"{refused}; give a fitted SEPClassifier or SelectiveClassifier."
+    return f"{refused}: the model that gives the labels is not sepc's."
 
 
 def check_encodable(text: str, target: str) -> str:

@@ -163,24 +163,12 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         provenance: Provenance | None = None,
     ) -> Self:
         """A fitted classifier with the models of its repaired regions."""
-        return cls(default)._set(default, routes, changes, provenance, lost_promise)
-
-    def _set(
-        self,
-        default: HasRegions,
-        routes: Mapping[int, SEPClassifier],
-        changes: Iterable[Change],
-        provenance: Provenance | None,
-        lost_promise: bool = False,
-    ) -> Self:
-        self.default_: Any = default
-        self.strata_: Strata | None = None
-        self.routes_: dict[int, Any] = {int(region): routes[region] for region in sorted(routes)}
-        self.changes_, self.lost_promise_ = Changes(changes), lost_promise
-        self.provenance_: Provenance | None = provenance
-        self.classes_ = default.classes_
-        take_features(self, default)
-        return self
+        routed: Any = cls(default)
+        routed.default_, routed.strata_ = default, None
+        routed.routes_ = {int(region): routes[region] for region in sorted(routes)}
+        routed.changes_, routed.lost_promise_ = Changes(changes), lost_promise
+        routed.provenance_, routed.classes_ = provenance, default.classes_
+        return take_features(routed, default)
 
     @at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -200,7 +188,7 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         self.check_parameters()
         if self.by is None:
             fitted = clone(self.estimator).fit(X, y)
-            return self._set(fitted, {}, (), fitted.provenance_)
+            return self.of(fitted, {}, (), provenance=fitted.provenance_)
         check_given(X, y)
         labels = check_labels(y, type(self).__name__)
         X = self._check_input(X, fitting=True)
@@ -214,20 +202,17 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         strata, route = find_strata(by, values, self.classes_, which, self.min_rows, self.min_class_rows)
         rest = self._without_by(X)
         with_model = np.flatnonzero(strata.fitted)
-        # A column may be constant in one stratum only. The default model warns of others, if it is of the same kind.
-        quiet = self.default is None
         rows_of = (np.flatnonzero(route == s) for s in with_model)
+        # A column may be constant in one stratum only. The default model warns of others, if it is of the same kind.
         jobs = [
-            delayed(_fit)(clone(self.estimator), _safe_indexing(rest, rows), labels[rows], quiet=quiet)
+            delayed(_fit)(clone(self.estimator), _safe_indexing(rest, rows), labels[rows], quiet=self.default is None)
             for rows in rows_of
         ]
-        if self.default is None:
-            default = delayed(_fit)(clone(self.estimator), rest, labels)
-        else:
-            default = delayed(_fit)(clone(self.default), X, labels, advice="")
-        self.strata_ = strata
+        sees = (self.estimator, rest) if self.default is None else (self.default, X)
+        self.strata_: Strata | None = strata
         self.sees_all_: bool = self.default is not None
         # The default model has the most rows, so it starts first.
+        default = delayed(_fit)(clone(sees[0]), sees[1], labels)
         self.default_, *fitted = Parallel(n_jobs=self.n_jobs)([default, *jobs])
         self.routes_ = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         partition = partition_in(self.default_)
@@ -369,40 +354,12 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
             raise ValueError("default is for models of groups: name their columns in by, or leave it out.")
 
 
-def _fit(
-    estimator: Any,
-    X: Any,
-    labels: NDArray[Any],
-    advice: str = "Name them in by, or encode them",
-    quiet: bool = False,
-) -> Any:
-    """Fit; if that fails and there are text columns, raise an error that names them and says how to encode them."""
-    try:
-        with warnings.catch_warnings():
-            if quiet:
-                warnings.simplefilter("ignore", LeftOutWarning)
-            return estimator.fit(X, labels)
-    except ValueError as error:
-        names = enumerate(column_names(X))
-        text = [str(name) for j, name in names if not _holds_numbers(_safe_indexing(X, j, axis=1))]
-        if not (text and advice):
-            raise
-        several = len(text) > 1
-        kind = type(estimator).__name__
-        raise ValueError(
-            f"{kind} could not be fitted; column{'s' if several else ''} {', '.join(map(repr, text))}, not in by, "
-            f"hold{'' if several else 's'} text or categories. {advice} in a pipeline, for example make_pipeline("
-            f"make_column_transformer((TargetEncoder(), {text}), remainder='passthrough'), {kind}()). "
-            f"The error of {kind}: {error}"
-        ) from error
-
-
-def _holds_numbers(column: Any) -> bool:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _fit(estimator: Any, X: Any, labels: NDArray[Any], quiet: bool = False) -> Any:
+    """Fit; `quiet` about columns that are left out."""
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore", LeftOutWarning)
+        return estimator.fit(X, labels)
 
 
 def write(routed: RoutedClassifier, writer: Writer, inner: InnerModels) -> Node:

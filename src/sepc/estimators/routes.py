@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card, ShownAsCard, ShownInLists
 from sepc.decisions.decisions import (
     LATER,
@@ -239,11 +239,6 @@ class Changes(ShownAsCard, tuple[Change, ...]):
         return Card(self.headline().removesuffix("."), (), head, rows, note)
 
 
-# Columns of all decisions, and those of the partition.
-BY_ROW = ("label", "trust", "accepted", "probabilities")
-OF_PARTITION = ("counts_label", "rule", "gauge", "place", "counts")
-
-
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RoutedDecisions(Decisions):
     """Decisions of a `RoutedClassifier`: each row decided by the model of its route, or by the default.
@@ -257,8 +252,6 @@ class RoutedDecisions(Decisions):
         Which model of `RoutedClassifier.routes_` decided: a position in `strata_`, or a region; -2 for the default.
     values : (n, k) array of object or None
         The categories of the row in the columns `by`.
-    rule, gauge, place, counts, counts_label
-        As in `SEPDecisions`, by the model that decided; None for strata.
     inner : list of Decision
         The decision of the model that decided, for each row.
     """
@@ -269,48 +262,44 @@ class RoutedDecisions(Decisions):
     position: IntArray
     values: NDArray[Any] | None = None
     located: SEPDecisions | None = None
-    rule: IntArray | None = None
-    gauge: FloatArray | None = None
-    place: IntArray | None = None
-    counts: IntArray | None = None
-    counts_label: NDArray[Any] | None = None
 
     @classmethod
     def of_strata(cls, strata: Strata, parts: Mapping[int, Decisions], route: IntArray, values: NDArray[Any]) -> Self:
         """The decisions of the models of strata, and of the default, each on the rows of its route."""
-        return cls._gather(
-            strata.classes, parts, route, BY_ROW, region=np.full(len(route), NO_REGIONS), strata=strata, values=values
-        )
+        region = np.full(len(route), NO_REGIONS)
+        return cls._gather(strata.classes, parts, route, region=region, strata=strata, values=values)
 
     @classmethod
     def of_regions(cls, outer: Decisions, inner: Mapping[int, SEPDecisions]) -> Self:
         """The decisions of the default model on all rows, and of models of regions, which replace these."""
-        route = np.full(len(outer), DEFAULT)
-        for region in inner:
-            route[outer.region == region] = region
+        route = np.where(np.isin(outer.region, list(inner)), outer.region, DEFAULT)
         parts = {DEFAULT: outer[route == DEFAULT] if inner else outer, **inner}
-        names = (*BY_ROW, *OF_PARTITION)
-        return cls._gather(outer.classes, parts, route, names, region=outer.region, located=outer._partition_behind)
+        return cls._gather(outer.classes, parts, route, region=outer.region, located=outer._partition_behind)
 
     @classmethod
-    def _gather(
-        cls, classes: NDArray[Any], parts: Mapping[int, Decisions], route: IntArray, names: Sequence[str], **given: Any
-    ) -> Self:
-        columns: dict[str, Any] = {}
-        position = np.empty(len(route), dtype=np.int64)
+    def _gather(cls, classes: NDArray[Any], parts: Mapping[int, Decisions], route: IntArray, **given: Any) -> Self:
+        """Bring together what each model decided; classes that a model does not know have probability 0."""
+        n, position = len(route), np.empty(len(route), dtype=np.int64)
+        label, trust, accepted = np.empty(n, classes.dtype), np.empty(n), np.empty(n, bool)
+        probabilities = np.zeros((n, len(classes)))
         for key, decided in parts.items():
-            rows = np.flatnonzero(route == key)
+            rows, place = np.flatnonzero(route == key), positions_of(decided.classes, classes)
             position[rows] = np.arange(len(rows))
-            for name in names:
-                source = decided if name in BY_ROW else decided._partition_behind
-                values = getattr(source, name)
-                values = _in_order_of(classes, source.classes, values) if values.ndim == 2 else values
-                if name not in columns:
-                    kind = classes.dtype if name in ("label", "counts_label") else values.dtype
-                    columns[name] = np.empty((len(route), *values.shape[1:]), dtype=kind)
-                columns[name][rows] = values
-        by = "RoutedClassifier"
-        return cls(classes=classes, by=by, cause=LATER, parts=parts, route=route, position=position, **columns, **given)
+            label[rows], trust[rows], accepted[rows] = decided.label, decided.trust, decided.accepted
+            probabilities[np.ix_(rows, place[place >= 0])] = decided.probabilities[:, place >= 0]
+        return cls(
+            classes=classes,
+            label=label,
+            trust=trust,
+            accepted=accepted,
+            cause=LATER,
+            probabilities=probabilities,
+            by="RoutedClassifier",
+            parts=parts,
+            route=route,
+            position=position,
+            **given,
+        )
 
     @property
     def _partition_behind(self) -> SEPDecisions | None:
@@ -361,11 +350,7 @@ class RoutedDecisions(Decisions):
         return replace_columns(self, parts=parts, located=self.located._with_feature_names(features, restore))
 
     def _extra_columns(self) -> dict[str, Any]:
-        columns: dict[str, Any] = {"route": self.route}
-        if self.counts is None:
-            return columns
-        columns |= {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
-        return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        return {"route": self.route}
 
     def _reasons(self) -> list[Reason]:
         reasons: dict[int, Reason] = {}
@@ -386,11 +371,3 @@ class RoutedDecisions(Decisions):
     def _grounds(self, words: Words) -> Grounds:
         _, _, decided = next(self._each())
         return decided._grounds(words)
-
-
-def _in_order_of(classes: NDArray[Any], known: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Reorder columns from a model's known classes to `classes`; zeros for a class it does not know."""
-    place = positions_of(known, classes)
-    columns = np.zeros((len(values), len(classes)), dtype=values.dtype)
-    columns[:, place[place >= 0]] = values[:, place >= 0]
-    return columns

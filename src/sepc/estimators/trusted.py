@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -139,17 +139,14 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
             check_is_fitted(self.estimator)
         self.estimator_ = clone(self.estimator).fit(X, labels)
         self.classes_ = np.asarray(self.estimator_.classes_)
-        fresh = _TransformedPartition(
-            SEPClassifier(random_state=self.random_state) if self.partition is None else self.partition,
-            self.transformer,
-        )
-        beside = fresh.fit_clones(X, labels)
-        self.partition_ = beside.partition
+        partition = SEPClassifier(random_state=self.random_state) if self.partition is None else self.partition
+        beside = partition, self.transformer
+        self.partition_, transformer = _fit_clones(*beside, X, labels)
         self.provenance_ = self.partition_.provenance_
-        if beside.transformer is not None:
-            self.transformer_ = beside.transformer
+        if transformer is not None:
+            self.transformer_ = transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
-        jobs = (delayed(_signals_on_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
+        jobs = (delayed(_signals_on_left_out)(self.estimator, *beside, X, labels, *split) for split in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = learn(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
@@ -167,7 +164,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         return self.partition_
 
     def _decide(self, X: Any) -> TrustedDecisions:
-        partition = _TransformedPartition(self.partition_, getattr(self, "transformer_", None)).decide(X)
+        partition = _decide_beside(self.partition_, getattr(self, "transformer_", None), X)
         return TrustedDecisions.of(self.model_, decide_rows(self.estimator_, X), partition, self.min_trust)
 
     def empty_decisions(self) -> TrustedDecisions:
@@ -182,25 +179,17 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 
 
-@dataclass(frozen=True, eq=False)
-class _TransformedPartition:
-    """A partition, and the transformer that computes its features from `X`; None to use the columns as they are."""
+def _fit_clones(partition: SEPClassifier, transformer: Any, X: Any, labels: NDArray[Any]) -> tuple[SEPClassifier, Any]:
+    """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit."""
+    transformer = None if transformer is None else clone(transformer)
+    rows = X if transformer is None else transformer.fit_transform(X, labels)
+    return clone(partition).fit(rows, labels), transformer
 
-    partition: SEPClassifier
-    transformer: Any = None
 
-    def fit_clones(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
-        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit."""
-        transformer = None if self.transformer is None else clone(self.transformer)
-        rows = X if transformer is None else transformer.fit_transform(X, labels)
-        return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
-
-    def decide(self, X: Any) -> SEPDecisions:
-        """The partition's decisions on rows of `X`."""
-        decisions: SEPDecisions = self.partition.decide(
-            X if self.transformer is None else self.transformer.transform(X)
-        )
-        return decisions
+def _decide_beside(partition: SEPClassifier, transformer: Any, X: Any) -> SEPDecisions:
+    """The partition's decisions on what the transformer makes of `X`; None leaves the columns as they are."""
+    decisions: SEPDecisions = partition.decide(X if transformer is None else transformer.transform(X))
+    return decisions
 
 
 def splits_of(cv: Any, labels: NDArray[Any], groups: Any, random_state: Any) -> list[tuple[IntArray, IntArray]]:
@@ -226,7 +215,13 @@ def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) 
 
 
 def _signals_on_left_out(
-    estimator: Any, partition: _TransformedPartition, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
+    estimator: Any,
+    partition: SEPClassifier,
+    transformer: Any,
+    X: Any,
+    labels: NDArray[Any],
+    train: IntArray,
+    test: IntArray,
 ) -> tuple[FloatArray, BoolArray]:
     """Signals for the predicted labels of left-out rows, and whether they are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
@@ -235,7 +230,7 @@ def _signals_on_left_out(
         for category in (FlatSetWarning, LeftOutWarning):
             warnings.simplefilter("ignore", category)
         base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
-        decided = partition.fit_clones(seen, labels[train]).decide(left_out)
+        decided = _decide_beside(*_fit_clones(partition, transformer, seen, labels[train]), left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])
 
 

@@ -135,7 +135,11 @@ class TrustModel(ShownOnOneLine):
 
     def trust(self, base: Decisions, decided: SEPDecisions) -> FloatArray:
         """The trust in labels of the base model, given the decisions of the partition on the same rows."""
-        return self._fade(self.calibration.apply(signals(base, decided)), decided.gauge)
+        trust = self.calibration.apply(signals(base, decided))
+        # Far from the training rows it shrinks towards that of a guess, however confident the base model is.
+        left = (FADING_BEGINS / np.maximum(decided.gauge, FADING_BEGINS)) ** FADING_POWER
+        guess = 1.0 / max(2, len(self.partition.classes))
+        return np.asarray(left * trust + (1.0 - left) * guess)
 
     def causes(self, min_trust: float, decided: SEPDecisions, accepted: BoolArray) -> IntArray:
         """Causes of rejected rows: MISSING where the partition has that cause, else by the training rows around."""
@@ -146,12 +150,6 @@ class TrustModel(ShownOnOneLine):
         with_gaps = refused[decided.missing[refused].any(axis=1)]
         cause[with_gaps[decided[with_gaps].cause == Cause.MISSING]] = Cause.MISSING
         return cause
-
-    def _fade(self, trust: FloatArray, gauge: FloatArray) -> FloatArray:
-        """Shrink trust towards that of a guess far from the training rows, however confident the base model is."""
-        left = (FADING_BEGINS / np.maximum(gauge, FADING_BEGINS)) ** FADING_POWER
-        guess = 1.0 / max(2, len(self.partition.classes))
-        return np.asarray(left * trust + (1.0 - left) * guess)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -235,7 +233,10 @@ class TrustedDecisions(Decisions):
         head = f"{shown(self.label[i])} by {self.model.base} with trust {decimal(self.trust[i])}"
         head += edited_mark(self.partition.model)
         sure = "" if np.isnan(self.base_trust[i]) else f" (itself {percent(self.base_trust[i])} sure)"
-        opinion = self._opinion_of_the_partition(i)
+        opinion = f"The nearest cases agree ({percent(self.support[i])})."
+        if not self.agreement[i]:
+            other = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
+            opinion = f"The nearest cases suggest {other} instead."
         sentences = (
             partition.place_sentence(i, head, sure),
             Sentence(opinion),
@@ -244,9 +245,3 @@ class TrustedDecisions(Decisions):
             *about_edits(self.partition.model),
         )
         return Reason(sentences, f"{head}. {opinion}")
-
-    def _opinion_of_the_partition(self, i: int) -> str:
-        if self.agreement[i]:
-            return f"The nearest cases agree ({percent(self.support[i])})."
-        opinion = f"{shown(self.partition.label[i])} ({percent(self.partition.trust[i])})"
-        return f"The nearest cases suggest {opinion} instead."

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 
 from sepc._typing import FloatArray
 from sepc.columns.kinds import Kind
-from sepc.columns.preparation import Preparation
 from sepc.columns.table import column_names
 from sepc.errors import BrokenPromiseWarning
 from sepc.model.edits import Edit
@@ -235,15 +234,7 @@ def needed_columns(model: Any) -> set[str] | None:
 
 def written_columns(model: Any) -> frozenset[str]:
     """The columns that a model reads as numbers or dates although they come as text."""
-    preparation = preparation_of(model)
-    return (
-        frozenset(column.name for column in preparation.columns if column.written is not None)
-        if preparation
-        else frozenset()
-    )
-
-
-def preparation_of(model: Any) -> Preparation | None:
-    """How the `SEPClassifier` inside a model prepares the columns of a table; None if it only takes numbers."""
-    inside = (layer.classifier for layer in layers(model))
-    return next((one.encoding_ for one in inside if is_partition(one)), None)
+    preparations = (layer.classifier.encoding_ for layer in layers(model) if is_partition(layer.classifier))
+    preparation = next(preparations, None)
+    columns = () if preparation is None else preparation.columns
+    return frozenset(column.name for column in columns if column.written is not None)

@@ -33,6 +33,9 @@ NEEDS = {
 }
 
 
+COVERS = {True: "covers", False: "does not cover"}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SelectiveDecisions(Decisions):
     """Decisions of a `SelectiveClassifier`: which labels of its estimator the promise covers.
@@ -102,41 +105,25 @@ class SelectiveDecisions(Decisions):
         return self.inner._extra_columns()
 
     def _reasons(self) -> list[Reason]:
-        covers = [
-            "No promise covers it."
-            if lack == Lack.EDITED
-            else "The promise covers it."
-            if is_covered
-            else "The promise does not cover it."
-            for is_covered, lack in zip(self.accepted, self.lack, strict=True)
-        ]
-        reasons = [reason.with_sentence(text) for reason, text in zip(self.inner._reasons(), covers, strict=True)]
-        if not self.missed:
-            return reasons
-        return [
-            Reason((Sentence(self.missed), *reason.sentences), reason.brief) if is_covered else reason
-            for reason, is_covered in zip(reasons, self.accepted, strict=True)
-        ]
+        reasons = []
+        for reason, is_covered, lack in zip(self.inner._reasons(), self.accepted, self.lack, strict=True):
+            covers = "No promise covers it." if lack == Lack.EDITED else f"The promise {COVERS[bool(is_covered)]} it."
+            reason = reason.with_sentence(covers)
+            is_qualified = is_covered and self.missed
+            reasons.append(Reason((Sentence(self.missed), *reason.sentences), reason.brief) if is_qualified else reason)
+        return reasons
 
     def _grounds(self, words: Words) -> Grounds:
         return self.inner._grounds(words)
 
     def _verdicts(self) -> list[Sentence]:
-        return [
-            self._about_trust(i, cause) if _is_about_trust(cause, inner_cause) else usual
-            for i, (cause, inner_cause, usual) in enumerate(
-                zip(self.cause, self.inner.cause, super()._verdicts(), strict=True)
-            )
-        ]
-
-    def _about_trust(self, i: int, cause: int) -> Sentence:
-        needs = NEEDS[Lack(self.lack[i])]
-        return Sentence(f"Not accepted ({Cause(cause).name}): {needs}; a person should decide.")
-
-
-def _is_about_trust(cause: int, inner_cause: int) -> bool:
-    """Whether a row is rejected only for lack of trust, given the estimator's own cause."""
-    return cause in (Cause.THIN, Cause.UNEXPLAINED) and inner_cause in (Cause.ACCEPTED, Cause.UNEXPLAINED)
+        verdicts = super()._verdicts()
+        for i, (cause, own) in enumerate(zip(self.cause, self.inner.cause, strict=True)):
+            # Rejected only for lack of trust, given the estimator's own cause.
+            if cause in (Cause.THIN, Cause.UNEXPLAINED) and own in (Cause.ACCEPTED, Cause.UNEXPLAINED):
+                needs = NEEDS[Lack(self.lack[i])]
+                verdicts[i] = Sentence(f"Not accepted ({Cause(cause).name}): {needs}; a person should decide.")
+        return verdicts
 
 
 def columns_for(probabilities: FloatArray, known: NDArray[Any], classes: NDArray[Any]) -> FloatArray:

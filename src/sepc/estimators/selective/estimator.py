@@ -46,7 +46,7 @@ from sepc.estimators.selective.groups import (
     names_in,
 )
 from sepc.estimators.selective.promise import LOST, CostMatrix, Promise, errors_by_label
-from sepc.estimators.selective.shift import Rows, Shift, check_shift, choose_for_target
+from sepc.estimators.selective.shift import Rows, check_shift, choose_for_target
 from sepc.estimators.selective.thresholds import (
     Answers,
     Control,
@@ -283,54 +283,42 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return self
 
     def _calibrate(
-        self,
-        X: Any,
-        labels: NDArray[Any],
-        training: Answers | None,
-        keys: Any,
-        X_target: Any,
-        random: Any,
-        n_erased: int,
+        self, X: Any, labels: NDArray[Any], training: Answers | None, keys: Any, X_target: Any, random: Any, n: int
     ) -> None:
+        """Choose the thresholds on calibration rows, with `n` erased ones."""
         made_for = MadeFor(self.estimator_)
         decided = decide_inside(self.estimator_, X) if len(labels) else empty_decisions(self.estimator_)
         self.made_for_ = made_for.after_deciding()
         self.provenance_ = provenance_of_decided(decided, X, labels)
-        wrong, max_risk = np.asarray(decided.label != labels), self.max_risk
+        trust, wrong, max_risk = decided.trust, np.asarray(decided.label != labels), self.max_risk
         controls: dict[Any, Control]
-        costs: CostMatrix | None = None
-        groups: Groups | None = None
-        shift: Shift | None = None
-        risks, each = {} if isinstance(max_risk, Costs) else risks_of_labels(max_risk, self.classes_), self.confidence
+        costs, groups, shift, each = None, None, None, self.confidence
+        risks = {} if isinstance(max_risk, Costs) else risks_of_labels(max_risk, self.classes_)
         if isinstance(max_risk, Costs):
             costs = CostMatrix(max_risk.matrix(self.classes_), float(max_risk.review))
             paid, possible = max_risk.of(labels, decided.label, self.classes_), costs.matrix.ravel()
-            grid = grid_of(training)
-            controls = {None: choose_cheapest(decided.trust, paid, grid, possible, costs.review, each, n_erased)}
+            controls = {None: choose_cheapest(trust, paid, grid_of(training), possible, costs.review, each, n)}
         elif X_target is not None:
-            control, shift = self._for_target(X, decided, wrong, grid_of(training), X_target, random)
-            controls = {None: control}
+            target = decide_inside(self.estimator_, X_target)
+            check_regions(self.estimator_, target, "X_target is about regions")
+            rows = Rows(decided.region, trust, wrong)
+            check = check_shift(X, X_target, rows, target.region, target.trust)
+            found = choose_for_target(rows, target.region, grid_of(training), risks[None], each, random)
+            controls, shift = {None: found.control}, found.with_check(target.region, target.trust, check)
         elif keys is not None:
             sizes = largest_first(keys)
+            code = codes_of(keys, list(sizes))
             controls, no_harm, each = control_groups(
-                decided.trust,
-                wrong,
-                codes_of(keys, list(sizes)),
-                sizes,
-                grid_of(training),
-                risks[None],
-                self.confidence,
-                self.one_threshold,
-                n_erased,
+                trust, wrong, code, sizes, grid_of(training), risks[None], each, self.one_threshold, n
             )
-            small = {key: n for key, n in sizes.items() if key not in controls}
+            small = {key: size for key, size in sizes.items() if key not in controls}
             groups = Groups(names_in(self.by), small, no_harm, dict(self.parents or {}), self.one_threshold)
         else:
-            controls, each = {}, 1.0 - (1.0 - self.confidence) / len(risks)
+            controls, each = {}, 1.0 - (1.0 - each) / len(risks)
             for label, risk in risks.items():
-                rows, grid = _about(decided.label, label), grid_of(training, label)
-                controls[label] = choose_threshold(decided.trust[rows], wrong[rows], grid, risk, each, n_erased)
-        n_accepted = sum(max(control.n_accepted - n_erased, 0) for control in controls.values())
+                about, grid = _about(decided.label, label), grid_of(training, label)
+                controls[label] = choose_threshold(trust[about], wrong[about], grid, risk, each, n)
+        n_accepted = sum(max(control.n_accepted - n, 0) for control in controls.values())
         self.lost_promise_ = None
         self.promise_ = Promise(
             risks={label: float(risk) for label, risk in risks.items()},
@@ -340,7 +328,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
             n_rows=len(labels),
             coverage=n_accepted / max(len(labels), 1) if shift is None else shift.n_target_accepted / shift.n_target,
             sites=(),
-            n_erased=n_erased,
+            n_erased=n,
             costs=costs,
             groups=groups,
             shift=shift,
@@ -349,17 +337,6 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         if costs is None:
             by_label = errors_by_label(labels, wrong, self.covered(decided, keys).accepted)
             self.promise_ = replace(self.promise_, by_label=by_label)
-
-    def _for_target(
-        self, X: Any, decided: Decisions, wrong: BoolArray, grid: FloatArray, X_target: Any, random: Any
-    ) -> tuple[Control, Shift]:
-        target = decide_inside(self.estimator_, X_target)
-        check_regions(self.estimator_, target, "X_target is about regions")
-        rows = Rows(decided.region, decided.trust, wrong)
-        found = choose_for_target(rows, target.region, grid, cast(float, self.max_risk), self.confidence, random)
-        trust, region = np.append(decided.trust, target.trust), np.append(decided.region, target.region)
-        check = check_shift(X, X_target, trust, np.repeat([False, True], [len(decided), len(target)]), region)
-        return found.control, found.with_check(target.region, target.trust, check)
 
     @classmethod
     def of_promise(cls, fitted: Any, promise: Promise) -> Self:

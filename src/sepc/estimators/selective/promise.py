@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.groups import HARM_SHARE, Groups, Key, NoHarm
-from sepc.estimators.selective.shift import Shift, ShiftCheck
+from sepc.estimators.selective.shift import Shift
 from sepc.estimators.selective.thresholds import Control
 from sepc.model.edits import Edit
 from sepc.records import floats, number, pairs, part, parts, parts_by_key, record, simple, texts, whole
@@ -244,11 +244,16 @@ class Promise:
         return "\n".join(lines)
 
 
+def _goal(control: Control, whom: str, confidence: float) -> str:
+    return (
+        f"at most {percent(control.limit, AS_SET)} of accepted rows{whom} are wrong, "
+        f"with {percent(confidence, AS_SET)} confidence"
+    )
+
+
 def _risk_sentence(control: Control, whom: str, confidence: float) -> str:
     goal = _goal(control, whom, confidence)
-    if not np.isfinite(control.threshold):
-        return _no_risk_sentence(control, whom, goal)
-    return f"A{goal[1:]}, {_as_calibration(control, whom)}: {_accepts(control, whom)}."
+    return _kept(control, goal, whom) if np.isfinite(control.threshold) else _not_kept(control, goal, whom)
 
 
 def _cost_sentence(control: Control, confidence: float) -> str:
@@ -259,47 +264,36 @@ def _cost_sentence(control: Control, confidence: float) -> str:
     if np.isfinite(control.threshold):
         saved = f"{control.limit - control.mean_cost:.3g}"
         return (
-            f"A{goal[1:]}, {_as_calibration(control, '')}: {_accepts(control, '')}. Errors and reviews together cost "
-            f"about {control.mean_cost:.3g} a row, {saved} less than a review of every row."
+            f"{_kept(control, goal)} Errors and reviews together cost about {control.mean_cost:.3g} a row, {saved} "
+            "less than a review of every row."
         )
-    why = (
-        f"there are only {control.n_rows:,} calibration rows"
-        if control.n_rows < control.n_needed
-        else f"the {control.n_tried:,} most trusted cost {control.tried_loss / max(control.n_tried, 1):.3g} on average"
-    )
+    mean = f"{control.tried_loss / max(control.n_tried, 1):.3g}"
+    tried = f"the {control.n_tried:,} most trusted cost {mean} on average"
+    return _not_kept(control, goal, without="a cost, or more with few costs", tried=tried)
+
+
+def _kept(control: Control, goal: str, whom: str = "") -> str:
+    new, old = ("such new rows", "these") if whom else ("new rows", "the")
     return (
-        f"No threshold can keep the promise that {goal}, so no row is accepted: it takes at least "
-        f"{control.n_needed:,} accepted calibration rows without a cost, or more with few costs, and {why}."
+        f"A{goal[1:]}, if {new} are drawn like the {control.n_rows:,} calibration rows{whom}: accepts trust >= "
+        f"{_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of {old} calibration rows."
     )
 
 
-def _goal(control: Control, whom: str, confidence: float) -> str:
-    return (
-        f"at most {percent(control.limit, AS_SET)} of accepted rows{whom} are wrong, "
-        f"with {percent(confidence, AS_SET)} confidence"
-    )
-
-
-def _no_risk_sentence(control: Control, whom: str, goal: str, rows: str = "calibration rows") -> str:
-    why = (
-        f"there are only {control.n_rows:,} {rows}{whom}"
-        if control.n_rows < control.n_needed
-        else f"of the {control.n_tried:,} most trusted{whom}, {control.tried_loss:,.0f} were wrong"
-    )
+def _not_kept(
+    control: Control,
+    goal: str,
+    whom: str = "",
+    rows: str = "calibration rows",
+    without: str = "an error, or more with few errors",
+    tried: str = "",
+) -> str:
+    tried = tried or f"of the {control.n_tried:,} most trusted{whom}, {control.tried_loss:,.0f} were wrong"
+    why = f"there are only {control.n_rows:,} {rows}{whom}" if control.n_rows < control.n_needed else tried
     return (
         f"No threshold can keep the promise that {goal}, so no row{whom} is accepted: it takes at least "
-        f"{control.n_needed:,} accepted {rows} without an error, or more with few errors, and {why}."
+        f"{control.n_needed:,} accepted {rows} without {without}, and {why}."
     )
-
-
-def _as_calibration(control: Control, whom: str) -> str:
-    new = "such new rows" if whom else "new rows"
-    return f"if {new} are drawn like the {control.n_rows:,} calibration rows{whom}"
-
-
-def _accepts(control: Control, whom: str) -> str:
-    rows = "these calibration rows" if whom else "the calibration rows"
-    return f"accepts trust >= {_threshold(control)}, {percent(control.n_accepted / control.n_rows)} of {rows}"
 
 
 def _threshold(control: Control) -> str:
@@ -321,9 +315,8 @@ def _harm_sentence(harm: NoHarm, whom: str) -> str:
         f"{percent(harm.n_errors / harm.n_accepted)} of {harm.n_accepted:,} accepted ones were wrong, "
         f"{percent(harm.n_refused_errors / harm.n_refused)} of {harm.n_refused:,} refused ones"
     )
-    if harm.is_shown:
-        return f"No harm: among such rows, accepted ones are wrong less often than refused ones ({rates})."
-    return f"Not shown: that among such rows, accepted ones are wrong less often than refused ones ({rates})."
+    said = "No harm: among" if harm.is_shown else "Not shown: that among"
+    return f"{said} such rows, accepted ones are wrong less often than refused ones ({rates})."
 
 
 def _no_group_sentences(groups: Groups, max_risk: float, confidence: float) -> str:
@@ -364,7 +357,7 @@ def _shift_sentences(control: Control, confidence: float, shift: Shift) -> list[
             f"{_threshold(control)}, {accepted} of the target rows."
         )
     else:
-        first = _no_risk_sentence(control, "", goal, "pairs of a target and a calibration row")
+        first = _not_kept(control, goal, rows="pairs of a target and a calibration row")
     rows = (
         f"It is based on {counted(control.n_rows, 'pair')} of a target row and a calibration row of the same region, "
         f"in {counted(len(shift.regions), 'region')}; {shift.n_planning:,} other target rows were used to plan them."
@@ -373,16 +366,15 @@ def _shift_sentences(control: Control, confidence: float, shift: Shift) -> list[
         "Rows in regions that calibration has not seen, or has seen too rarely, are not accepted: "
         f"{percent(shift.n_target_uncovered / shift.n_target)} of the target rows."
     )
-    return [first, rows, uncovered, _check_sentence(shift.check)]
-
-
-def _check_sentence(check: ShiftCheck) -> str:
+    check = shift.check
     if check.is_sign:
-        return (
+        seen = (
             f"Beware: within regions, {check.column} differs between target and calibration rows ("
             f"p {p_in_short(check.p_value, '= ')} after {check.n_tests} tests), so the assumption may not hold."
         )
-    return (
-        f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); a "
-        "change of labels cannot be seen without labels."
-    )
+    else:
+        seen = (
+            f"Within regions, no difference between target and calibration rows is seen ({check.n_tests} tests); a "
+            "change of labels cannot be seen without labels."
+        )
+    return [first, rows, uncovered, seen]

@@ -27,6 +27,15 @@ SIGN_LEVEL = 0.05
 TRUST = "trust"
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Region and trust of each row, and whether its label is wrong."""
+
+    region: IntArray
+    trust: FloatArray
+    wrong: BoolArray
+
+
 @record
 class ShiftCheck:
     """Whether target rows differ from calibration rows within regions.
@@ -49,10 +58,12 @@ class ShiftCheck:
     is_sign: bool = flag()
 
 
-def check_shift(X: Any, X_target: Any, trust: FloatArray, is_target: BoolArray, region: IntArray) -> ShiftCheck:
+def check_shift(X: Any, X_target: Any, rows: Rows, region: IntArray, trust: FloatArray) -> ShiftCheck:
     """Compare calibration and target rows within regions: trust, then column by column."""
-    found, which = {}, np.unique(region, return_inverse=True)[1]
-    for name, values in [(TRUST, trust), *_columns(X, X_target)]:
+    is_target = np.repeat([False, True], [len(rows.region), len(region)])
+    which = np.unique(np.append(rows.region, region), return_inverse=True)[1]
+    found = {}
+    for name, values in [(TRUST, np.append(rows.trust, trust)), *_columns(X, X_target)]:
         parts = values, is_target, which
         found[name] = min(differ_p_value(*parts), spread_p_value(*parts))
     most, n_tests = min(found, key=found.__getitem__), 2 * len(found)
@@ -64,9 +75,8 @@ def _columns(X: Any, X_target: Any) -> list[tuple[str, FloatArray]]:
     tables = [table if hasattr(table, "shape") else np.asarray(table) for table in (X, X_target)]
     if any(len(table.shape) != 2 for table in tables):
         return []
-    names = column_names(tables[0])
-    cells = ([_cells(table, j) for table in tables] for j in range(len(names)))
-    return [(name_of(name), _as_numbers(np.concatenate(both))) for name, both in zip(names, cells, strict=True)]
+    names = [name_of(name) for name in column_names(tables[0])]
+    return [(name, _as_numbers(np.concatenate([_cells(table, j) for table in tables]))) for j, name in enumerate(names)]
 
 
 def _cells(table: Any, j: int) -> NDArray[Any]:
@@ -104,15 +114,6 @@ MOST_LACKING = 0.3
 MARGIN = 8.0
 # The trust of pairs that always count as accepted, and of pairs that never do.
 ALWAYS, NEVER = np.inf, -np.inf
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Region and trust of each row, and whether its label is wrong."""
-
-    region: IntArray
-    trust: FloatArray
-    wrong: BoolArray
 
 
 @record
