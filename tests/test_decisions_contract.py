@@ -1,8 +1,7 @@
 """What every `decide` gives, whatever the model, the table and what stands around it."""
 
-import copy
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
 from itertools import product
@@ -30,7 +29,7 @@ from zoo import fitted_once
 
 import sepc
 from sepc import Cause, Decision, Decisions, RoutedClassifier, report
-from sepc.decisions.decisions import LATER, SHARED, given_fields, refuse, replace_columns
+from sepc.decisions.decisions import LATER, SHARED, refuse, replace_columns
 from sepc.lifecycle import model_card
 from sepc.wording import percent
 
@@ -373,14 +372,6 @@ def test_cards_and_reports_take_whatever_classifies(name, how):
     assert report(model, X[200:], y[200:]).to_dict()["held_out"]["n_accepted"] == accepted.sum()
 
 
-def test_trust_below_one_is_never_printed_as_one():
-    decisions = decided("weights")
-    sure = replace(decisions, trust=np.full(len(decisions), 0.99996))
-    for text in (repr(sure), sure._repr_html_(), repr(sure[0]), sure[0]._repr_html_(), sure.why(0)):
-        assert "1.000" not in text
-        assert "0.999" in text
-
-
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Watched(Decisions):
     """Decisions that say for how many rows a cause was looked up."""
@@ -426,15 +417,3 @@ def test_a_cause_is_looked_up_for_whoever_asks_for_it(decisions):
     assert calls == [1, 3]
     assert without.cause.tolist() == [Cause.DRIFTED, Cause.THIN, Cause.DRIFTED]
     assert own.cause.tolist() == [Cause.ACCEPTED, Cause.THIN, Cause.OVERLAP]
-
-
-def test_dataclasses_and_copies_see_an_ordinary_field(decisions):
-    own, calls = decisions
-    assert replace(own, by="somebody").cause.tolist() == own.cause.tolist()
-    assert pickle.loads(pickle.dumps(own)).cause.tolist() == own.cause.tolist()
-    assert copy.copy(own).cause is own.cause
-    assert calls == [3]
-    with pytest.raises(TypeError, match="cause"):
-        Watched(**{name: value for name, value in given_fields(own).items() if name != "cause"})
-    with pytest.raises(AttributeError):
-        own.cause = np.zeros(3)

@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
 from sepc_benchmarks.attacking.controls import attacks as controls
 from sepc_benchmarks.attacking.every_attack import every_attack
-from sepc_benchmarks.attacking.verdict import SIGNIFICANT, Outcome, attack_records, holm, other_records, promise_records
+from sepc_benchmarks.attacking.verdict import Outcome, attack_records, holm, other_records, promise_records
 
 PROMISE = Promise("rain", "howto/audit.md", "it seldom rains", "always")
 # Draws by which the mistake of each control is seen.
@@ -32,22 +32,6 @@ def test_intervals_and_p_values_are_exact_and_holm_multiplies_by_the_number_of_h
     outcome = Outcome(Attack(PROMISE, "nothing", partial(rains, rate=0.1)), 1000, 70)
     assert outcome.interval == pytest.approx((beta.ppf(0.025, 70, 931), beta.ppf(0.975, 71, 930)))
     assert outcome.p_value == pytest.approx(binom.sf(69, 1000, 0.05))
-
-
-def test_a_thousand_draws_see_a_promise_broken_in_nine_percent():
-    """Also after Holm's correction for a hundred attacks; 300 draws would see it in less than half of the cases."""
-    attack = Attack(PROMISE, "clouds", partial(rains, rate=0.09))
-    others = [Outcome(Attack(PROMISE, f"sun {i}", rains), 1000, 50) for i in range(99)]
-    record = attack_records([Outcome(attack, 1000, attack.count(range(1000))), *others])[0]
-    assert record["p, Holm"] < SIGNIFICANT
-    passing = binom.isf(SIGNIFICANT / 100, 300, 0.05)
-    assert binom.sf(passing, 300, 0.09) < 0.5
-
-
-def test_draws_are_the_same_however_they_are_divided():
-    attack = Attack(PROMISE, "clouds", partial(rains, rate=0.3))
-    assert attack.count(range(40)) == attack.count(range(13)) + attack.count(range(13, 40))
-    assert attack.count(range(40)) != Attack(PROMISE, "wind", partial(rains, rate=0.3)).count(range(40, 80))
 
 
 def test_only_what_promises_cover_is_corrected_for():

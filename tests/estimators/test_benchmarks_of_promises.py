@@ -62,21 +62,3 @@ def test_promises_for_another_mix_of_regions():
         assert (ordinary.decide(X).accepted == source.ordinary(calibration)).all()
         n_accepting += np.isfinite(found.control.threshold)
     assert n_accepting > 0
-
-
-def test_the_known_regions_are_as_said():
-    source = shift.known()
-    error, share, target = (
-        np.bincount(source.rows.region, weights=weight)
-        for weight in (source.share * source.rows.wrong, source.share, source.target)
-    )
-    error /= share
-    trust = source.rows.trust[:40]
-    is_bad = error > 1.0 - trust
-    assert is_bad.sum() == 8
-    assert error[is_bad] / (1.0 - trust[is_bad]) == pytest.approx(1.5)
-    assert error[~is_bad] / (1.0 - trust[~is_bad]) == pytest.approx(0.25)
-    assert {*trust[is_bad]} == {*trust}
-    times = target / share
-    assert times[is_bad] / times[~is_bad][0] == pytest.approx(5.0)
-    assert times[~is_bad] == pytest.approx(times[~is_bad][0])

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -142,18 +141,13 @@ def fit_frozen(model):
 
 MODELS = {
     "sep": (SMALL, fit),
-    "sep in a pipeline": (make_pipeline(StandardScaler(), SMALL), fit),
     "scaler": (make_pipeline(StandardScaler(), LogisticRegression()), lambda model: model[0].fit(100.0 * X)),
     "trusted": (sepc.TrustedClassifier(FrozenEstimator(LogisticRegression().fit(X, Y)), partition=SMALL), fit_frozen),
-    "stratified": (sepc.RoutedClassifier(LogisticRegression(), by=[]), fit),
     "linear": (LogisticRegression(), fit),
     "coefficients": (LogisticRegression(), lambda model: model.coef_.__imul__(-1.0)),
     "partial fit": (SGDClassifier(loss="log_loss", random_state=0), fit_a_little),
-    "partial fit of a network": (MLPClassifier((40, 40), max_iter=30, random_state=0), fit_a_little),
     "partial fit in place": (GaussianNB(), fit_a_little),
     "warm start": (RandomForestClassifier(6, random_state=0), grow),
-    "warm start of boosting": (GradientBoostingClassifier(n_estimators=6), grow),
-    "neighbours": (KNeighborsClassifier(), fit),
     "parameter": (KNeighborsClassifier(), lambda model: model.set_params(n_neighbors=70)),
     "calibrated": (CalibratedClassifierCV(FrozenEstimator(SVC().fit(X, Y))), fit_frozen),
 }

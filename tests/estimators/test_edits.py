@@ -4,7 +4,6 @@ import copy
 import datetime
 import pickle
 import re
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -24,14 +23,13 @@ import sepc.lifecycle
 from sepc import Edit, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.errors import FormatError
 from sepc.io.container import decode, encode
-from sepc.lifecycle import Monitor, ReviewQueue, repair
+from sepc.lifecycle import repair
 from sepc.model_files import from_bytes, to_bytes
 
 pd = package_or_skip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore::sepc.errors.LeftOutWarning")
 
 SIGNED = {"author": "A. Wu", "reason": "too few patients", "date": "2026-05-04"}
-OLD = Path(__file__).parents[1] / "io" / "fixtures" / "0.1.0"
 
 
 @fitted_once
@@ -267,12 +265,6 @@ def test_models_without_log_odds_are_not_edited():
         foreign.fit(*load_wine(return_X_y=True)).edited(Edit.flatten("age"), **SIGNED)
 
 
-def test_a_file_of_the_first_version_can_be_edited_and_comes_back():
-    old = sepc.load(OLD / "table.sepc")
-    edited = old.edited(EDITS["flatten"], EDITS["drop a category"], **SIGNED)
-    assert to_bytes(from_bytes(to_bytes(edited)).without_edits()) == to_bytes(old)
-
-
 @pytest.mark.parametrize("forged", ["date", "kind", "nothing made", "fixed", "code", "sizes", "lost nothing"])
 def test_forged_edits_are_refused(forged):
     selective = SelectiveClassifier(FrozenEstimator(of_table()), max_risk=0.4).fit(*patients(200, seed=1))
@@ -343,14 +335,3 @@ def test_edits_hold_in_repaired_regions_too_before_and_after_a_repair(edits_firs
     else:
         assert to_bytes(from_bytes(to_bytes(edited)).without_edits()) == to_bytes(repaired)
         assert {model.edits_ for model in edited.routes_.values()} == {edited.edits_[:1]}
-
-
-def test_monitors_and_queues_of_the_model_before_are_refused(tmp_path):
-    model, (table, _) = of_table(), patients(300, gaps=False)
-    Monitor(model, table).save(tmp_path / "monitor.sepc")
-    ReviewQueue(model, rows=table, budget=50, random_state=0).save(tmp_path / "queue.sepc")
-    edited = model.edited(Edit.shift("age", by=1.0), **SIGNED)
-    for kind, name in ((Monitor, "monitor.sepc"), (ReviewQueue, "queue.sepc")):
-        assert kind.load(tmp_path / name, edited.without_edits())
-        with pytest.raises(FormatError, match="another model"):
-            kind.load(tmp_path / name, edited)

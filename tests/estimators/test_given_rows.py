@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import assert_same_decisions
 from optional import package_or_skip
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction import DictVectorizer
@@ -115,23 +115,6 @@ def test_rows_come_in_any_order_form_and_company_without_what_was_left_out(name,
         again = sepc.load(tmp_path / "model.sepc", **given)
         same(sepc.decide(again, few), expected)
         np.testing.assert_array_equal(again.predict(few), expected.label)
-
-
-@pytest.mark.parametrize("name", ["partition", "trusted", "selective by group", "stratified", "repaired"])
-def test_dask_takes_them_too(name):
-    model, expected = fitted(name), fitted(name).decide(NEW).to_frame()
-    few = dd.from_pandas(NEW[READ], npartitions=2, sort=False)
-    mixed = dd.from_pandas(NEW[READ[::-1]].assign(note="urgent"), npartitions=2, sort=False)
-    for rows in (few, mixed):
-        found = model.decide(rows).compute()
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_index_type=False)
-    assert model.predict(few).compute().tolist() == expected["label"].tolist()
-    for ask, said in (
-        (lambda: model.decide(few.drop(columns="glucose")), "'glucose'"),
-        (lambda: model.predict(mixed), "fit"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            ask()
 
 
 def test_what_one_row_may_hold():
@@ -247,24 +230,6 @@ def test_a_model_that_takes_dicts_or_text_by_itself_is_left_to_it():
     assert len(sepc.decide(counted, {"age": 50})) == 1
     words = make_pipeline(CountVectorizer(), LogisticRegression()).fit(TABLE["ward"], OUTCOME)
     np.testing.assert_array_equal(sepc.decide(words, NEW["ward"]).label, words.predict(NEW["ward"]))
-
-
-class Renames(ClassifierMixin, BaseEstimator):
-    """Has other names than its table, as some libraries do, and looks at no names."""
-
-    def fit(self, X, y):
-        self.inner_ = LogisticRegression().fit(np.asarray(X), y)
-        self.classes_ = self.inner_.classes_
-        self.feature_names_in_ = np.array([f"column_{j}" for j in range(X.shape[1])], dtype=object)
-        return self
-
-    def predict(self, X):
-        return self.inner_.predict(np.asarray(X))
-
-
-def test_a_model_that_renames_columns_gets_them_as_they_are():
-    model = Renames().fit(NUMBERS, OUTCOME)
-    np.testing.assert_array_equal(sepc.decide(model, NUMBERS).label, model.predict(NUMBERS))
 
 
 def test_what_one_model_reads_is_needed_though_another_left_it_out():

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import Cause, Costs, Decisions, SelectiveClassifier, SEPClassifier, load, report, save
-from sepc.estimators.selective.costs import choose_cheapest
 from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.statistics.rates import fixed_grid, quantile_grid, upper_bound
 
@@ -125,27 +124,6 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
     assert list(fitted.classes_) == [0, 1]
 
 
-def test_the_benchmark_chooses_the_threshold_of_the_estimator():
-    # sepc_benchmarks.guarantees skips the estimator and hands labels and trust of drawn rows to these functions.
-    X, y = blobs(3000)
-    model = LogisticRegression().fit(X[:500], y[:500])
-    drawn = np.random.default_rng(0).integers(500, 3000, size=2000)
-    label, trust = model.predict(X[drawn]), model.predict_proba(X[drawn]).max(axis=1)
-    wrong = label != y[drawn]
-    overall = SelectiveClassifier(FrozenEstimator(model), 0.04).fit(X[drawn], y[drawn])
-    assert overall.threshold_ == choose_threshold(trust, wrong, fixed_grid(), 0.04, 0.95).threshold < 1
-    named = SelectiveClassifier(FrozenEstimator(model), {0: 0.04, 1: 0.05}).fit(X[drawn], y[drawn])
-    for named_label, risk in {0: 0.04, 1: 0.05}.items():
-        own = label == named_label
-        expected = choose_threshold(trust[own], wrong[own], fixed_grid(), risk, 0.975).threshold
-        assert named.threshold_[named_label] == expected < 1
-    costs = Costs([[0, 5], [1, 0]], review=0.2)
-    cheapest = SelectiveClassifier(FrozenEstimator(model), costs).fit(X[drawn], y[drawn])
-    each = np.array([[0, 5], [1, 0]])[y[drawn], label].astype(float)
-    expected = choose_cheapest(trust, each, fixed_grid(), np.array([0.0, 5, 1, 0]), 0.2, 0.95).threshold
-    assert cheapest.threshold_ == expected < 1
-
-
 def test_promises_by_label_in_a_table_and_labels_without_one():
     X, y = blobs(2000)
     table, names = pd.DataFrame(X, columns=["a", "b", "c"]), pd.Series(np.where(y, "right", "left"))
@@ -182,19 +160,6 @@ def test_labels_the_classifier_does_not_know_have_probability_zero(tmp_path):
     again = load(tmp_path / "model.sepc")
     assert again.classes_.tolist() == fitted.classes_.tolist()
     np.testing.assert_array_equal(again.predict_proba(X), probabilities)
-
-
-@pytest.mark.slow
-def test_a_rare_class_of_two_does_not_keep_the_classifier_from_fitting():
-    X, y = blobs(60)
-    y[:] = 0
-    y[7] = 1
-    sizes = {
-        SelectiveClassifier(LogisticRegression(), 0.2, random_state=seed).fit(X, y).promise_.n_rows
-        for seed in range(30)
-    }
-    assert max(sizes) == 30
-    assert min(sizes) < 20
 
 
 def test_causes_filters_and_frames():

@@ -9,14 +9,12 @@ from optional import package_or_skip
 from scipy.stats import fisher_exact
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from zoo import fitted_once
 
 from sepc import Cause, SelectiveClassifier, SEPClassifier, load, report, save, sql
-from sepc.estimators.selective.groups import HARM_SHARE, control_groups, large_enough
+from sepc.estimators.selective.groups import HARM_SHARE, control_groups
 from sepc.estimators.selective.thresholds import choose_threshold, choose_together
-from sepc.statistics.rates import fewer_p_value, fixed_grid, rows_needed
+from sepc.statistics.rates import fewer_p_value, fixed_grid
 
 pd = package_or_skip("pandas")
 
@@ -142,19 +140,6 @@ def test_two_columns_and_positions():
     assert "x1 = 1.0" in by_position.summary()
 
 
-def test_an_unfitted_estimator_and_one_that_splits():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(8000, 2)), columns=["p", "q"])
-    group = np.where(rng.random(8000) < 0.3, "few", "many")
-    y = (X["p"] + 0.5 * rng.normal(size=8000) * np.where(group == "few", 1.5, 1.0) > 0).astype(int)
-    fitted = SelectiveClassifier(make_pipeline(LogisticRegression()), 0.05, by="group", random_state=0)
-    fitted.fit(X, y, groups=group)
-    assert fitted.promise_.n_rows == 4000
-    assert fitted.threshold_["few"] > fitted.threshold_["many"]
-    found = fitted.compare_groups(X, y, groups=group).to_frame()
-    assert (found["wrong"].fillna(1.0) < 0.06).all()
-
-
 @pytest.mark.parametrize("one_threshold", [False, True])
 def test_promises_of_all_groups_are_kept_together_over_many_draws(one_threshold):
     """Every group is wrong a little more often than promised at every threshold, so each promise made is broken."""
@@ -192,13 +177,6 @@ def test_no_harm_is_shown_where_abstaining_helps_and_seldom_elsewhere():
     assert fitted.summary().count("No harm") == 2
     table = [[3, 97], [20, 80]]
     assert fewer_p_value(3, 100, 20, 100) == pytest.approx(fisher_exact(table, alternative="less").pvalue, rel=1e-9)
-
-
-def test_the_level_is_shared_by_as_many_groups_as_are_large_enough():
-    least = rows_needed(0.05, 1.0 - 0.04 / 3)
-    assert large_enough([5000, 300, least, least - 1], 0.05, 0.04, False) == (3, pytest.approx(0.04 / 3))
-    assert large_enough([least - 50], 0.05, 0.04, False) == (0, 0.04)
-    assert large_enough([], 0.05, 0.04, True) == (0, 0.04)
 
 
 def test_groups_compared():

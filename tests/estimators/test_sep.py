@@ -216,42 +216,11 @@ def test_several_may_listen_and_each_until_its_end():
         assert len(outer) > len(inner) + 1  # partitions inside a wrapper are heard
 
 
-def test_what_a_listener_raises_ends_the_fit():
-    def stop(left):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), listen_to_rounds(stop):
-        SEPClassifier().fit(*MOONS)
-    SEPClassifier().fit(*MOONS)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "Fitted on all 120 rows."),
-        ({"trust": "counts"}, "Fitted on all 120 rows."),
-        ({"fit_rows": 50}, "Partitioned 53 of 120 rows, counted all, and fitted weights to all."),
-        ({"fit_rows": 50, "trust": "counts"}, "Partitioned 53 of 120 rows and counted all."),
-    ],
-)
-def test_the_rows_used_are_told_in_words(options, words):
-    """A sample has about `fit_rows` rows, since it is chosen by hashes."""
-    X = np.random.default_rng(0).normal(size=(120, 2))
-    assert str(SEPClassifier(**options).fit(X, X[:, 0] > 0).rows_used_) == words
-
-
 @pytest.mark.parametrize(("n_features", "n_partitioned"), [(2, 4_000), (15, 6_000), (30, 10_000)])
 def test_more_rows_are_partitioned_the_more_features_there_are(n_features, n_partitioned):
     X = np.random.default_rng(0).normal(size=(12_000, n_features))
     used = SEPClassifier(trust="counts", max_ellipsoids=1).fit(X, X[:, 0] > 0).rows_used_
     assert used.n_partitioned == pytest.approx(n_partitioned, rel=0.05)
-
-
-def test_the_rows_weighed_are_told_where_there_are_many():
-    X = np.random.default_rng(0).normal(size=(60_000, 2))
-    used = SEPClassifier(max_ellipsoids=2, fit_rows=500).fit(X, X[:, 0] > 0).rows_used_
-    assert (used.n_rows, used.n_partitioned) == (60_000, pytest.approx(500, rel=0.05))
-    assert used.n_weighed == pytest.approx(40_000, rel=0.01)
 
 
 def table_of_six(n=400, seed=0, with_gaps=False):

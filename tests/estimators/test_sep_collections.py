@@ -89,19 +89,6 @@ def test_blocks_of_unknown_size_or_of_no_rows_or_of_one_class(client, rows):
     assert_same_model(classifier().fit(table, "target"), on_blocks(X, y, [len(part) for part in parts]))
 
 
-def test_standalone_and_monotone_features(client, rows):
-    X, y = rows
-    options = {"fit_rows": 500, "random_state": 0, "monotone": {0: "up"}, "features_alone": [2]}
-    fitted = classifier(**options).fit(da.from_array(X, (1500, D)), da.from_array(y, 1500))
-    assert_same_model(fitted, on_blocks(X, y, (1500, 1500, 1000), **options))
-    assert fitted.model_.centers.shape[1] == 1
-    lower, higher = (fitted.predict_proba(da.from_array(X + [by, 0, 0], (900, D))) for by in (0.0, 0.7))
-    gain = dask.compute(higher[:, 1] - lower[:, 1])[0]
-    assert gain.max() > 0.01
-    assert gain.min() >= -1e-12
-    np.testing.assert_array_equal(lower.compute(), fitted.predict_proba(X))
-
-
 @pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_a_sample_of_rows_that_repeat_is_not_too_large(rows):
     X, y = rows
@@ -178,47 +165,6 @@ def test_collections_that_do_not_fit_together_are_told_so(client, rows):
     ):
         with pytest.raises(ValueError, match=said):
             classifier().fit(given, target)
-
-
-@pytest.mark.parametrize("kind", ["array", "frame"])
-def test_decisions_are_lazy_and_those_of_rows_in_memory(kind, fitted, fitted_on_names, rows):
-    X = rows[0]
-    if kind == "array":
-        model, here, lazy = fitted, X, da.from_array(X, (1500, 2))
-    else:
-        here = frame(X).set_index(np.arange(N) * 2 + 7)
-        model, lazy = fitted_on_names, dd.from_pandas(here, npartitions=3)
-    decided, expected = model.decide(lazy), model.decide(here)
-    computed, wanted = decided.compute(scheduler="sync"), expected.to_frame()
-    assert decided.columns.tolist() == wanted.columns.tolist()
-    assert computed.dtypes.tolist() == decided.dtypes.tolist()
-    if kind == "array":
-        computed = computed.reset_index(drop=True)
-    else:
-        assert decided.divisions == lazy.divisions
-        wanted = wanted.set_index(here.index)
-    pd.testing.assert_frame_equal(computed, wanted, rtol=0, atol=1e-12, check_index_type=False)
-    labels, shares = model.predict(lazy), model.predict_proba(lazy)
-    assert (labels.dtype, shares.dtype) == (expected.label.dtype, np.float64)
-    assert kind == "frame" or (labels.chunks, shares.chunks) == (((1500, 1500, 1000),), ((1500, 1500, 1000), (2,)))
-    assert labels.compute(scheduler="sync").tolist() == expected.label.tolist()
-    np.testing.assert_allclose(shares.compute(scheduler="sync"), expected.probabilities, rtol=0, atol=1e-12)
-
-
-def test_empty_partitions_decide_to_nothing(fitted, fitted_on_names, rows):
-    X = rows[0][:40]
-    here, expected = frame(X), fitted.decide(X)
-    parts = [here[:0], here[:15], here[15:15], here[15:]]
-    table = dd.from_delayed([dask.delayed(part) for part in parts], meta=here[:0])
-    lazy = da.from_array(X, (10, D))
-    kept = lazy[lazy[:, 0] > X[:10, 0].max()]
-    some = X[X[:, 0] > X[:10, 0].max()]
-    assert len(some) > 0
-    for model, given, wanted in ((fitted_on_names, table, expected), (fitted, kept, fitted.decide(some))):
-        assert model.decide(given).compute(scheduler="sync")["label"].tolist() == wanted.label.tolist()
-        assert model.predict(given).compute(scheduler="sync").tolist() == wanted.label.tolist()
-        shares = model.predict_proba(given).compute(scheduler="sync")
-        np.testing.assert_allclose(shares, wanted.probabilities, rtol=0, atol=1e-12)
 
 
 def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitted_on_names, rows):

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sepc import Cause, RoutedClassifier, SEPClassifier
+from sepc import Cause, SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 
@@ -167,15 +167,6 @@ def test_a_sum_of_features_is_completed_exactly():
     np.testing.assert_array_equal(model.predict(gone)[clear], model.predict(X[:50])[clear])
 
 
-def test_kinds_of_rows_are_as_frequent_as_the_classes_and_follow_their_weights(fitted):
-    kinds = fitted[0].model_.row_kinds
-    np.testing.assert_allclose(kinds.class_rows.sum(axis=0), fitted[0].model_.class_counts)
-    X, y = wdbc()
-    weighted = SEPClassifier(class_weight={0: 3.0}).fit(X[::2], y[::2]).model_.row_kinds
-    np.testing.assert_allclose(weighted.class_rows, kinds.class_rows * [3.0, 1.0])
-    np.testing.assert_allclose(np.exp(weighted.mixture.log_weights).sum(), 1.0)
-
-
 @pytest.mark.slow
 def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
     rng = np.random.default_rng(0)
@@ -255,16 +246,6 @@ def test_no_category_and_no_number_contradicts_what_is_certain(seed):
     assert n_contradicted == 0
 
 
-@pytest.mark.slow
-def test_nothing_certain_is_contradicted_in_many_designs():
-    found = []
-    for seed in range(15):
-        classifier, table = fitted_to_design(seed)
-        found.append(tried(classifier, table, classifier.decide(table), 3_000, 100))
-    assert sum(n for n, _ in found) > 100
-    assert sum(n for _, n in found) == 0
-
-
 @pytest.fixture(scope="module")
 def decisive():
     """A classifier of a table whose label is the category alone, and the table."""
@@ -311,15 +292,3 @@ def test_too_many_combinations_of_categories_are_not_called_certain():
     assert not any(own.is_certain for own in many)
     assert not classifier.decide(table[:1].assign(age=-50.0, ward=None))[0].is_certain  # no ellipsoid holds it
     assert many[0].possible_ellipsoids == list(range(classifier.model_.n_ellipsoids))
-
-
-def test_a_repaired_region_knows_of_empty_categories(decisive):
-    classifier, table = decisive
-    gaps = table.assign(ward=None)[:5]
-    region = int(classifier.decide(gaps).region[0])
-    labels = classifier.predict(table)
-    own = SEPClassifier().fit_like(classifier, classifier.decide(table).given_rows, labels)
-    repaired = RoutedClassifier.of(classifier, {region: own}, ())
-    inner = repaired.decide(gaps).parts[region]
-    assert inner.empty.all()
-    assert not inner[0].is_certain

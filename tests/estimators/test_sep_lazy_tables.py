@@ -16,9 +16,7 @@ from sepc.estimators.sep import given_tables
 
 dask = package_or_skip("dask")
 dd = package_or_skip("dask.dataframe")
-pd = package_or_skip("pandas")
-pa = package_or_skip("pyarrow")
-pq = package_or_skip("pyarrow.parquet")
+package_or_skip("pyarrow")
 
 
 @pytest.fixture(params=["dask", "parquet"])
@@ -148,41 +146,6 @@ def test_columns_are_kept_or_left_out_and_gaps_in_categories_are_a_category(stor
     assert known["ward"] == ("east", "north", "west ü", None)
     with pytest.raises(ValueError, match="'floor'"):
         SEPClassifier(categorical_features=["floor"]).fit(stored(table), "target")
-
-
-def test_types_of_arrow(tmp_path):
-    table = rows()
-    given = pa.table(
-        {
-            "age": pa.array(table["age"]),
-            "ward": pa.array(table["ward"]).dictionary_encode(),
-            "day": pa.array(table["since"].dt.date),
-            "hour": pa.array(table["since"]).cast(pa.timestamp("ms", "UTC"), safe=False),
-            "target": pa.array(table["target"]),
-        }
-    )
-    pq.write_table(given, tmp_path / "x.parquet", row_group_size=200)
-    model = SEPClassifier(trust="counts").fit(tmp_path / "x.parquet", "target")
-    assert [str(column.kind) for column in model.preparation_.columns] == ["number", "category", "date", "date"]
-    here = SEPClassifier(trust="counts").fit(given.drop_columns("target"), table["target"])
-    fresh = given.drop_columns("target")
-    assert (model.predict(fresh) == here.predict(fresh)).mean() >= 0.97
-
-
-@pytest.mark.slow
-def test_no_row_has_its_own_label_in_its_encoding(stored):
-    """Categories of a few rows each tell nothing here, and training must not believe that they do."""
-    table = rows(1500)
-    codes = np.random.default_rng(0).integers(0, 500, size=len(table))
-    table["noise"] = [f"code {code}" for code in codes]
-    model = SEPClassifier().fit(stored(table), "target")
-    test = rows(1500, seed=1)
-    test["noise"] = [f"code {code}" for code in np.random.default_rng(1).integers(0, 500, size=len(test))]
-    decisions = model.decide(without_target(test))
-    expected = in_memory(table).decide(without_target(test))
-    assert (decisions.label == expected.label).mean() >= 0.97
-    is_right = decisions.label == test["target"].to_numpy()
-    assert decisions.trust.mean() - is_right.mean() < 0.05
 
 
 @pytest.mark.parametrize("columns", [["age", "target"], ["age", "stage", "target"]], ids=["numbers", "a table"])

@@ -248,63 +248,6 @@ def parts_by_label(usual: str, decision, runner_up) -> list[str]:
     return [told[str(label)] for label in sorted({decision.label, runner_up})]
 
 
-def told_counts(cases: str) -> list[int]:
-    """The counts of training cases that a part of a reason gives, the highest first."""
-    found = re.findall(r"\d+", re.sub(r"(cases|\d) of \d", r"\1", cases.replace(",", "")))
-    return sorted(map(int, found), reverse=True)
-
-
-def test_trust_counts_and_the_group_that_tells_most_of_the_place_are_told_as_they_are(decided):
-    (X, y, model, _), decisions, reasons = decided
-    recomputed, n_checked = Recomputed(X, y, model), 0
-    n_inside = [np.unique(y[inside], return_counts=True) for inside in recomputed.inside.T]
-    for i in range(0, len(decisions), 5):
-        reason, decision = reasons[i], decisions[i]
-        trust = re.search(r"with trust (>? ?[\d.]+)", reason)[1]
-        assert trust == "> 0.999" or float(trust) == pytest.approx(decision.trust, abs=5e-4)
-        if decision.rule is not Rule.NEAREST or decision.place < decisions.model.n_ellipsoids:
-            counts = told_counts(re.search(r"trust [^:]+: (.*?)\. ", f"{reason} ")[1])
-            wanted = sorted((n for n in decision.counts.tolist() if n), reverse=True)
-            assert counts == wanted or sum(wanted) == 1, reason
-        gauges = recomputed.gauges(model.model_.standardize(decisions.rows[i : i + 1])[0])
-        for own in (own for own in all_told(reason) if own.name == "its neighbourhood" and own.beside):
-            relation, cases = re.fullmatch(r"(in|near|outside) (.*?) with .*", own.beside).groups()
-            favoured = decision.label if own.adds > 0 else decision.terms().runner_up
-            assert any(
-                told_counts(cases) == sorted(counts.tolist(), reverse=True)
-                and (gauge <= 1.0 + 1e-9) == (relation == "in")
-                and (relation != "near" or gauge <= 2.0)
-                and (labels[counts.argmax()] == favoured) == (relation != "outside")
-                for gauge, (labels, counts) in zip(gauges, n_inside, strict=True)
-            ), reason
-            n_checked += 1
-    assert n_checked or "job" in X
-
-
-def test_a_single_case_is_told_with_the_nearest_group_behind_it():
-    table, labels = load_breast_cancer(return_X_y=True, as_frame=True)
-    X, y, X_new, _ = halves(table, np.where(labels == 0, "malignant", "benign"))
-    fitted = SEPClassifier().fit(X, y)
-    decisions, model, recomputed = fitted.decide(X_new), fitted.model_, Recomputed(X, y, fitted)
-    n_checked = 0
-    for i in np.flatnonzero(decisions.place >= model.n_ellipsoids).tolist():
-        reason, decision = decisions.why(i), decisions[i]
-        behind = re.search(r": beside a single (.*); the nearest (.*) group has ([^.]+)\. ", reason)
-        if behind is None:
-            is_lost = len(reason.split()) > 40
-            assert decision.cause is not Cause.ACCEPTED or decision.counts_label != decision.label or is_lost, reason
-            continue
-        assert (behind[1], behind[2]) == (f"{decision.label} training case", decision.label)
-        assert "alone, it would be" not in reason
-        gauges = recomputed.gauges((decisions.rows[i] - model.shift) / model.scale)
-        inside = [recomputed.inside[y == label].sum(axis=0) for label in model.classes]
-        is_of_label = model.classes[np.argmax(inside, axis=0)] == decision.label
-        counts = np.array(inside)[:, np.where(is_of_label, gauges, np.inf).argmin()].tolist()
-        assert told_counts(behind[3]) == sorted((n for n in counts if n), reverse=True), reason
-        n_checked += 1
-    assert n_checked > 3
-
-
 def test_what_is_unusual_lies_outside_what_is_told(decided):
     (X, _, _, X_new), decisions, reasons = decided
     rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)

@@ -63,21 +63,6 @@ def test_labels_stay_and_trust_is_a_probability_that_ranks_errors(wdbc):
     assert selective.coverage_ > 0.5
 
 
-def test_says_why(wdbc):
-    trusted, X, _ = wdbc
-    decisions = trusted.decide(X)
-    least, most = (decisions[int(i)] for i in (decisions.trust.argmin(), decisions.trust.argmax()))
-    why = least.why()
-    assert why.startswith(f"{str(least.label)!r} by RandomForestClassifier with trust 0.")
-    assert len(why.split()) <= 80
-    assert f"Not accepted ({least.cause.name})" in why
-    assert "cases agree" in most.why()
-    apart = decisions[int(np.flatnonzero(~decisions.agreement)[0])]
-    assert f"suggest {str(apart.partition.label)!r} (" in apart.why()
-    assert f" For {str(apart.partition.label)!r}: " in apart.why()
-    assert any(name in decisions[0].why() for name in X.columns)
-
-
 @pytest.mark.slow_cases("base0")
 @pytest.mark.parametrize("base", [HistGradientBoostingClassifier(random_state=0), LogisticRegression(C=1e4)])
 def test_far_rows_are_not_accepted_whatever_the_classifier_says(base):
@@ -198,18 +183,6 @@ def test_a_number_of_folds_means_rows_drawn_at_random():
     assert np.sort(np.concatenate(single)).tolist() == list(range(40))  # the only row of a class is never left out
     with pytest.raises(ValueError, match="single row"):
         left_out(np.array(["a", "b", "c"]), 5)
-
-
-@pytest.mark.slow
-def test_a_partition_of_other_settings_stands_beside():
-    X, y = load_iris(return_X_y=True)
-    partition = SEPClassifier(trust="counts", max_ellipsoids=4)
-    trusted = TrustedClassifier(LogisticRegression(max_iter=1000), partition=partition).fit(X, y)
-    assert trusted.partition_.get_params() == partition.get_params()
-    assert trusted.model_.partition is trusted.partition_.model_
-    assert not hasattr(partition, "model_")
-    with pytest.raises(TypeError, match="partition is LogisticRegression"):
-        TrustedClassifier(LogisticRegression(), partition=LogisticRegression()).fit(X, y)
 
 
 def test_signals_grow_with_what_speaks_for_a_label():
