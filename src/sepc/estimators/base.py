@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
@@ -330,23 +331,15 @@ def _classes_of(classifier: Any) -> NDArray[Any]:
 
 
 def _lazily(model: Any, X: Any, min_trust: float | None) -> Any:
-    return frame_of_blocks(_Frames(min_trust), model, X, empty_decisions(model).to_frame())
+    decide_block = partial(_frame_of_block, min_trust=min_trust)
+    return frame_of_blocks(decide_block, model, X, empty_decisions(model).to_frame())
 
 
-class _Frames:
-    """Decides on one block; tokenised by value, so that Dask names equal tasks alike."""
-
-    def __init__(self, min_trust: float | None) -> None:
-        self.min_trust = min_trust
-
-    def __dask_tokenize__(self) -> Any:
-        return type(self).__name__, self.min_trust
-
-    def __call__(self, block: Any, model: Any) -> Any:
-        if len(block):
-            return decide_rows(model, block, self.min_trust).to_frame()
-        none = empty_decisions(model).to_frame()
-        return none if index_of(block) is None else none.set_index(block.index)
+def _frame_of_block(block: Any, model: Any, min_trust: float | None) -> Any:
+    if len(block):
+        return decide_rows(model, block, min_trust).to_frame()
+    none = empty_decisions(model).to_frame()
+    return none if index_of(block) is None else none.set_index(block.index)
 
 
 def _labels(block: Any, model: Any) -> Any:

@@ -58,11 +58,9 @@ def digest_of_decided(decisions: Decisions, X: Any, labels: NDArray[Any]) -> str
     partition = partition_behind(decisions)
     if partition is None:
         return digest_of_numbers(X, labels)
-    rows, preparation = partition.given_rows, partition.preparation
-    n_features = len(partition.model.feature_names)
+    rows, preparation, n_features = partition.given_rows, partition.preparation, len(partition.model.feature_names)
     displays = (FeatureDisplay(),) * n_features if preparation is None else feature_displays(preparation)
-    classes, which = np.unique(labels, return_inverse=True)
-    return digest_of_rows(rows, classes, which, given_columns(displays, rows.shape[1]))
+    return digest_of_rows(rows, *np.unique(labels, return_inverse=True), given_columns(displays, rows.shape[1]))
 
 
 def digest_of_numbers(X: Any, labels: NDArray[Any]) -> str:
@@ -71,5 +69,4 @@ def digest_of_numbers(X: Any, labels: NDArray[Any]) -> str:
         rows = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         return ""
-    classes, which = np.unique(labels, return_inverse=True)
-    return digest_of_rows(rows, classes, which) if rows.ndim == 2 else ""
+    return digest_of_rows(rows, *np.unique(labels, return_inverse=True)) if rows.ndim == 2 else ""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, IntArray
-from sepc.cards import Card, ShownAsCard, ShownInLists
+from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import (
     LATER,
     NO_REGIONS,
@@ -131,7 +131,7 @@ COLUMNS = ("region", "where", "kept", "n_made", "n_judged", "errors_before", "er
 
 
 @record
-class Change(ShownInLists):
+class Change:
     """The outcome of a repair in one region.
 
     Attributes
@@ -173,23 +173,9 @@ class Change(ShownInLists):
         if self.n_judged == 0:
             return f"{name}: {outcome}; no rows to judge it"
         errors = f"{self.errors_before:,} before, {self.errors_after:,} after"
-        return f"{name}: {outcome}; errors on {counted(self.n_judged, 'row')}: {errors}{self._p}"
-
-    @property
-    def _p(self) -> str:
         others = f", together with {counted(self.n_together - 1, 'other region')}" if self.n_together > 1 else ""
-        return f" (p {p_in_short(self.p_value, '= ')}{others})"
-
-    def _card(self) -> Card:
-        facts = (
-            ("where", self.where),
-            ("fitted on", counted(self.n_made, "row")),
-            ("judged by", f"{counted(self.n_judged, 'row')} that it was not fitted on"),
-            ("errors of these", f"{self.errors_before:,} before, {self.errors_after:,} after{self._p}"),
-        )
-        outcome = "repaired" if self.kept else "left as it was"
-        errors = f", {self.errors_before:,} errors before, {self.errors_after:,} after" if self.n_judged else ""
-        return Card(f"Region {self.region}: {outcome}{errors}", facts)
+        p = f" (p {p_in_short(self.p_value, '= ')}{others})"
+        return f"{name}: {outcome}; errors on {counted(self.n_judged, 'row')}: {errors}{p}"
 
 
 class Changes(ShownAsCard, tuple[Change, ...]):

@@ -65,13 +65,6 @@ MaxRisk = float | Mapping[Any, float] | Costs
 
 def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None, one_threshold: bool) -> None:
     """Raise if the parameters do not define a promise."""
-    risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
-    if not risks:
-        raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
-    if isinstance(max_risk, Costs):
-        risks = {}
-    elif np.ndim(cast(Any, max_risk)):
-        raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
     if by is not None:
         names_in(by)
         if isinstance(max_risk, Mapping | Costs):
@@ -80,6 +73,13 @@ def check_promise(max_risk: MaxRisk, by: Any, parents: Mapping[Key, Key] | None,
             raise ValueError(f"parents is {parents!r}; it must be a mapping of groups to the groups they belong to.")
     elif parents is not None or one_threshold:
         raise ValueError("parents and one_threshold are for groups; name the columns that define these in by.")
+    if isinstance(max_risk, Costs):
+        return
+    risks: dict[Any, Any] = dict(max_risk) if isinstance(max_risk, Mapping) else {None: max_risk}
+    if not risks:
+        raise ValueError("max_risk names no label; give a number, or a mapping of labels to numbers.")
+    if np.ndim(risks.get(None, 0.0)):
+        raise TypeError("max_risk is an array; a cost matrix goes into Costs(matrix, review=...).")
     for label, risk in risks.items():
         check_number("max_risk" if label is None else f"max_risk[{label!r}]", risk, above=0, below=1)
 

@@ -71,7 +71,8 @@ def group_description(by: Any, key: Key) -> str:
     values = key if isinstance(key, tuple) and len(key) == len(names) else (key,)
     if len(values) != len(names):
         return name_of(key)
-    return ", ".join(f"{_column(name)} = {name_of(value)}" for name, value in zip(names, values, strict=True))
+    columns = [f"x{name}" if isinstance(name, int | np.integer) else name_of(name) for name in names]
+    return ", ".join(f"{column} = {name_of(value)}" for column, value in zip(columns, values, strict=True))
 
 
 def len_of(X: Any) -> int:
@@ -91,10 +92,6 @@ def _lacking_columns(names: tuple[Any, ...], X: Any) -> list[Any]:
     return [one for one in names if not isinstance(one, int | np.integer) and one not in column_names(X)]
 
 
-def _column(name: Any) -> str:
-    return f"x{name}" if isinstance(name, int | np.integer) else name_of(name)
-
-
 def _cells(names: tuple[Any, ...], X: Any) -> NDArray[Any]:
     if lacking := _lacking_columns(names, X):
         raise ValueError(
@@ -107,17 +104,15 @@ def _cells(names: tuple[Any, ...], X: Any) -> NDArray[Any]:
 def _given_cells(names: tuple[Any, ...], groups: Any) -> NDArray[Any]:
     if isinstance(groups, Mapping) or hasattr(groups, "columns"):
         known = tuple(groups) if isinstance(groups, Mapping) else column_names(groups)
-        lacking = [name for name in names if name not in known]
-        if lacking:
+        if lacking := [name for name in names if name not in known]:
             raise ValueError(f"groups lacks {listed(map(shown, lacking))}, which by names.")
-        columns = [np.asarray(groups[name], dtype=object) for name in names]
+        values = np.column_stack([np.asarray(groups[name], dtype=object) for name in names])
     else:
         values = np.asarray(groups, dtype=object)
         values = values[:, np.newaxis] if values.ndim == 1 else values
         if values.ndim != 2 or values.shape[1] != len(names):
             raise ValueError(f"groups has shape {values.shape}; by names {len(names)}, so it needs a column for each.")
-        columns = list(values.T)
-    return categories_of(np.column_stack(columns), np.arange(len(names)))
+    return categories_of(values, np.arange(len(names)))
 
 
 HEAD = ("group", "rows", "accepted", "wrong of these", "wrong of the others")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import FloatArray, IntArray
-from sepc.columns.kinds import Column, Kind
+from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import column_names, is_table
 from sepc.estimators.sep.training_set import GivenColumns, is_collection
@@ -46,17 +46,13 @@ def standalone_of(
 ) -> Standalone | None:
     """The standalone features of a fit, and their directions; None if there are none."""
     directions = _directions(columns, monotone)
-    alone = dict.fromkeys((position_of_column(columns, column, "features_alone") for column in features_alone or ()), 0)
-    chosen = alone | directions
-    if not chosen:
-        return None
+    alone = {position_of_column(columns, column, "features_alone"): 0 for column in features_alone or ()}
     by_feature: dict[int, int] = {}
-    for position, direction in chosen.items():
-        parameter = "monotone" if position in directions else "features_alone"
-        features = _features(columns, position, parameter)
-        if direction != 0:
-            _check_ordered(columns, position, len(features))
+    for position, direction in (alone | directions).items():
+        features = _features(columns, position, "monotone" if position in directions else "features_alone", direction)
         by_feature |= dict.fromkeys(features, direction)
+    if not by_feature:
+        return None
     if len(by_feature) == len(columns.feature_names):
         raise ValueError(
             f"monotone and features_alone name every feature (n_features = {len(by_feature)}), but ellipsoids need at "
@@ -72,20 +68,17 @@ def standalone_of(
 
 def _directions(columns: GivenColumns, monotone: Any) -> dict[int, int]:
     """The direction of each column that has one, by position."""
-    if monotone is None:
-        return {}
-    if isinstance(monotone, Mapping):
-        pairs = [(position_of_column(columns, column, "monotone"), DIRECTIONS[to]) for column, to in monotone.items()]
-    else:
+    if not isinstance(monotone, Mapping | None):
         if len(monotone) != columns.n:
             raise ValueError(f"monotone has {len(monotone)} directions for {columns.n} columns; give one for each.")
-        pairs = [(j, DIRECTIONS[to]) for j, to in enumerate(monotone)]
-    return {position: direction for position, direction in pairs if direction != 0}
+        monotone = dict(enumerate(monotone))
+    given = {position_of_column(columns, column, "monotone"): DIRECTIONS[to] for column, to in (monotone or {}).items()}
+    return {position: direction for position, direction in given.items() if direction != 0}
 
 
 def position_of_column(columns: GivenColumns, column: Any, parameter: str) -> int:
     """The position of a column, given its name or position."""
-    names = _names(columns)
+    names = [f"x{j}" for j in range(columns.n)] if columns.names is None else list(columns.names)
     if isinstance(column, str):
         if column not in names:
             raise ValueError(
@@ -99,12 +92,8 @@ def position_of_column(columns: GivenColumns, column: Any, parameter: str) -> in
     return int(column)
 
 
-def _names(columns: GivenColumns) -> list[str]:
-    return [f"x{j}" for j in range(columns.n)] if columns.names is None else list(columns.names)
-
-
-def _features(columns: GivenColumns, position: int, parameter: str) -> list[int]:
-    """The features of a column."""
+def _features(columns: GivenColumns, position: int, parameter: str, direction: int) -> list[int]:
+    """The features of a column; with a direction, the column must have an order."""
     if columns.preparation is None:
         return [position]
     column = columns.preparation.columns[position]
@@ -113,21 +102,17 @@ def _features(columns: GivenColumns, position: int, parameter: str) -> list[int]
             f"{parameter} names {shown(column.name)}, which is left out ({column.why}). "
             f"Name it in force_features too, or take it out of {parameter}."
         )
-    return [j for j, (origin, _) in enumerate(columns.preparation.features) if origin == column.name]
-
-
-def _check_ordered(columns: GivenColumns, position: int, n_features: int) -> None:
-    """Raise for a column without an order: categories, and dates whose time of year counts too."""
-    column: Column | None = None if columns.preparation is None else columns.preparation.columns[position]
-    if column is not None and column.kind is Kind.CATEGORY:
+    features = [j for j, (origin, _) in enumerate(columns.preparation.features) if origin == column.name]
+    if direction and column.kind is Kind.CATEGORY:
         raise ValueError(
             f"monotone names {shown(column.name)}, which holds categories. Give it as numbers in their order, or name "
             "it in features_alone."
         )
-    if column is not None and n_features > 1:
+    if direction and len(features) > 1:
         raise ValueError(
             f"monotone names {shown(column.name)}, whose time of year counts too. Give it as a number, such as days."
         )
+    return features
 
 
 def _towards(labels: NDArray[Any], monotone_for: Any, *, is_needed: bool) -> int:
@@ -209,10 +194,9 @@ def _positions(model: SEPModel, preparation: Preparation | None) -> dict[str, In
 
 def _named(classifier: Any, names: Sequence[str]) -> set[str]:
     """The columns that other parameters name."""
-    columns, monotone = GivenColumns(len(names), tuple(names)), classifier.monotone
-    if monotone is not None and not isinstance(monotone, Mapping):
-        named = [name for name, direction in zip(names, monotone, strict=False) if direction]
-    else:
-        named = [names[position_of_column(columns, column, "monotone")] for column in monotone or ()]
-    alone = [names[position_of_column(columns, column, "features_alone")] for column in classifier.features_alone or ()]
-    return {*named, *alone, *map(str, classifier.force_features or ())}
+    columns, monotone, alone = GivenColumns(len(names), tuple(names)), classifier.monotone, classifier.features_alone
+    if not isinstance(monotone, Mapping | None):
+        monotone = [j for j, direction in enumerate(monotone) if direction]
+    positions = [position_of_column(columns, column, "monotone") for column in monotone or ()]
+    positions += [position_of_column(columns, column, "features_alone") for column in alone or ()]
+    return {*(names[position] for position in positions), *map(str, classifier.force_features or ())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,10 +68,7 @@ class _Editing:
     model: SEPModel
     preparation: Preparation | None
     weights: Weights
-    typical: dict[int, float] | Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "typical", self.typical or {})
+    typical: dict[int, float] = field(default_factory=dict)
 
     def label_for(self, edit: Edit) -> Any:
         """The class whose score an edit changes; None for all classes, or for none."""

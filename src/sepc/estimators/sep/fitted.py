@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, overload
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.cards import MOST_LINES, Card, ShownAsCard, ShownInLists, ShownOnOneLine
+from sepc.cards import MOST_LINES, Card, ShownAsCard, ShownOnOneLine
 from sepc.columns.preparation import Preparation
+from sepc.decisions.decisions import frame_of
 from sepc.estimators.sep.multiclass import Pieces
 from sepc.model.count_rules import credible_interval, judge_sets, smooth
 from sepc.model.names import region_name
@@ -41,7 +43,7 @@ class Hyperplane(ShownOnOneLine):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedEllipsoid(ShownInLists):
+class FittedEllipsoid(ShownOnOneLine):
     """An ellipsoid as `fit` found it.
 
     Attributes
@@ -69,29 +71,6 @@ class FittedEllipsoid(ShownInLists):
     cuts: tuple[Hyperplane, ...]
     n_round: int
     is_terminal: bool
-
-    @classmethod
-    def of(cls, model: SEPModel, k: int, cuts: tuple[Hyperplane, ...], n_round: int) -> Self:
-        """Ellipsoid `k` of a model, with the cuts that led to it."""
-        return cls(
-            number=k,
-            label=plain(model.classes[model.owners[k]]),
-            ellipsoid=model.ellipsoid(k),
-            counts=model.counts_at(np.array([k]))[0],
-            cuts=cuts,
-            n_round=n_round,
-            is_terminal=bool(model.is_terminal[k]),
-        )
-
-    def _card(self) -> Card:
-        held = counted(int(self.counts.sum()), "training row")
-        facts = (
-            ("training rows", f"{self.counts.sum():,}, by class {', '.join(f'{n:,}' for n in self.counts)}"),
-            ("found in", f"round {self.n_round:,}, by {counted(len(self.cuts), 'cut')}"),
-            *self.ellipsoid._card().facts,
-        )
-        note = "It encloses what was left at the end, and may be impure." if self.is_terminal else ""
-        return Card(f"Ellipsoid {self.number} of {name_of(self.label)}, with {held}", facts, note=note)
 
 
 @record
@@ -128,17 +107,18 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
     def __getitem__(self, k: int | slice) -> FittedEllipsoid | tuple[FittedEllipsoid, ...]:
         if isinstance(k, slice):
             return tuple(self[i] for i in range(len(self))[k])
-        number = range(len(self))[k]
-        end = int(self._ends[number])
-        cuts = range(end - int(self.n_cuts[number]), end)
-        return FittedEllipsoid.of(self.model, number, tuple(self._cut(i) for i in cuts), int(self.n_round[number]))
-
-    @cached_property
-    def _ends(self) -> IntArray:
-        return np.cumsum(self.n_cuts)
-
-    def _cut(self, i: int) -> Hyperplane:
-        return Hyperplane(self.normals[i], float(self.offsets[i]), bool(self.through_means[i]))
+        model, number = self.model, range(len(self))[k]
+        end = int(self.n_cuts[: number + 1].sum())
+        cuts = zip(self.normals, self.offsets.tolist(), self.through_means.tolist(), strict=True)
+        return FittedEllipsoid(
+            number=number,
+            label=plain(model.classes[model.owners[number]]),
+            ellipsoid=model.ellipsoid(number),
+            counts=model.counts_at(np.array([number]))[0],
+            cuts=tuple(Hyperplane(*cut) for cut in islice(cuts, end - int(self.n_cuts[number]), end)),
+            n_round=int(self.n_round[number]),
+            is_terminal=bool(model.is_terminal[number]),
+        )
 
     def _card(self) -> Card:
         owners, n_rows = self.model.classes[self.model.owners[:MOST_LINES]], self.model.table.rows_inside
@@ -153,7 +133,7 @@ class FittedEllipsoids(ShownAsCard, Sequence[FittedEllipsoid]):
 
 
 @record
-class History(ShownInLists):
+class History(ShownOnOneLine):
     """The rounds of one partition: a label against the rest.
 
     Attributes
@@ -173,12 +153,6 @@ class History(ShownInLists):
         """What is wrong with `rows_left`, if anything."""
         is_possible = all(type(n) is int and 0 <= n < MOST for left in self.rows_left for n in left)
         return None if is_possible else "has rows_left that are not pairs of integers"
-
-    def _card(self) -> Card:
-        rounds = counted(len(self.rows_left), "round")
-        rows = tuple((f"{i:,}", *(f"{n:,}" for n in left)) for i, left in enumerate(self.rows_left, start=1))
-        title = f"Partition of {name_of(self.label)} against the rest: {rounds}; {self.stopped_because}"
-        return Card(title, (), ("round", "own rows left", "other rows left"), rows)
 
 
 def fitted_ellipsoids(model: SEPModel, pieces: Pieces) -> FittedEllipsoids:
@@ -328,16 +302,11 @@ class Regions(ShownAsCard):
 
     def to_frame(self) -> pd.DataFrame:
         """The regions as a pandas DataFrame, indexed by the number of the region."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("Regions.to_frame needs pandas: pip install pandas") from error
         low, high = self.interval()
-        columns: dict[str, Any] = {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
+        columns: dict[str, Any] = {"name": self.names, "ellipsoids": self.ellipsoids, "near": self.near}
+        columns |= {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)}
         columns |= {"label": self.label, "probability": self.probabilities.max(axis=1), "low": low, "high": high}
-        places = {"ellipsoids": self.ellipsoids, "near": pd.array(self.near, dtype="Int64")}
-        frame = pd.DataFrame({"name": self.names, **places, **columns})
-        return frame.rename_axis("region")
+        return frame_of(columns).astype({"near": "Int64"}).rename_axis("region")
 
     @property
     def _n_sets(self) -> int:
@@ -349,28 +318,18 @@ class Regions(ShownAsCard):
             ("outside", f"{self.model.n_places:,}, for rows nearest to an ellipsoid or an isolated row"),
         )
         head = ("region", "number", "rows", "label", "probability")
-        # Rows beyond the length of a card are counted on it, but need no cells.
-        rows = self._largest(MOST_LINES)
-        rows += ((),) * (self.model.table.n_regions - len(rows))
-        return Card(f"{counted(self.model.table.n_regions, 'region')}", facts, head, rows, "As a DataFrame: to_frame()")
-
-    def _largest(self, most: int) -> tuple[tuple[str, ...], ...]:
-        """The cells of the regions with the most training rows."""
         table, n_rows = self.model.table, self.model.table.counts.sum(axis=1)
         order = np.argsort(-n_rows, kind="stable")
-        order = order[table.memberships[order].any(axis=1)][:most]
+        order = order[table.memberships[order].any(axis=1)][:MOST_LINES]
         probabilities = judge_sets(self.model, table.memberships[order]).probabilities
-        labels = self.classes[probabilities.argmax(axis=1)]
-        return tuple(
-            (
-                region_name(self.model, i),
-                str(i),
-                f"{n_rows[i]:,}",
-                name_of(label),
-                decimal(probability),
-            )
-            for i, label, probability in zip(order.tolist(), labels, probabilities.max(axis=1), strict=True)
+        cells = zip(order.tolist(), self.classes[probabilities.argmax(axis=1)], probabilities.max(axis=1), strict=True)
+        rows: tuple[tuple[str, ...], ...] = tuple(
+            (region_name(self.model, i), str(i), f"{n_rows[i]:,}", name_of(label), decimal(probability))
+            for i, label, probability in cells
         )
+        # Rows beyond the length of a card are counted on it, but need no cells.
+        rows += ((),) * (table.n_regions - len(rows))
+        return Card(counted(table.n_regions, "region"), facts, head, rows, "As a DataFrame: to_frame()")
 
 
 def importances_of(model: SEPModel, preparation: Preparation | None) -> dict[str, float]:
