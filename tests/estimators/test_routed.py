@@ -150,16 +150,6 @@ def test_classes_that_a_stratum_lacks_have_probability_0():
     assert classifier.score(X, y) > 0.97
 
 
-@pytest.mark.slow
-def test_a_stratum_of_one_class_is_pooled_unless_asked_for():
-    X, y = towns(1000, 4)
-    y[(X["town"] == "north").to_numpy()] = "no"
-    assert RoutedClassifier(SMALL, by="town").fit(X, y).strata_.fitted.tolist() == [False, True, True, False]
-    asked = RoutedClassifier(SMALL, by="town", min_class_rows=0).fit(X, y)
-    assert asked.strata_.fitted.tolist() == [True, True, True, False]
-    assert (asked.predict(X[X["town"] == "north"]) == "no").all()
-
-
 def test_methods_are_those_of_the_estimators():
     X, y = towns(600, 5)
     only_labels = RoutedClassifier(SVC(), by="town").fit(X, y)

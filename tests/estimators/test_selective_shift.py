@@ -187,12 +187,3 @@ def test_tables_with_categories_and_gaps_are_compared():
     odd = target[(target["kind"] != "u") | (rng.random(len(target)) < 0.2)]
     seen = SelectiveClassifier(model, 0.2, random_state=0).fit(X[800:2500], y[800:2500], X_target=odd)
     assert (seen.promise_.shift.check.column, seen.promise_.shift.check.is_sign) == ("kind", True)
-
-
-def test_sizes_from_none_to_a_few():
-    rng = np.random.default_rng(9)
-    X, y = drawn(rng, 60, CALIBRATION)
-    for n, m in ((1, 1), (2, 1), (10, 3), (60, 1), (60, 60)):
-        fitted = SelectiveClassifier(frozen(), 0.05, random_state=0).fit(X[:n], y[:n], X_target=X[:m])
-        assert not fitted.decide(X).accepted.any()
-        assert "no row is accepted" in fitted.summary()

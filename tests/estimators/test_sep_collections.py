@@ -2,16 +2,13 @@
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from optional import package_or_skip
 from same_model import assert_same_model, draw, fitted_on_blocks
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
 from zoo import fitted_once
 
-from sepc import RoutedClassifier, SEPClassifier, TrustedClassifier
+from sepc import SEPClassifier
 
 dask = package_or_skip("dask")
 da = package_or_skip("dask.array")
@@ -178,27 +175,3 @@ def test_collections_that_cannot_be_decided_on_are_told_so_at_once(fitted, fitte
     ):
         with pytest.raises(ValueError, match=said):
             ask(given)
-
-
-@pytest.fixture(scope="module")
-def strata():
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return X.iloc[:, :3].assign(group=np.where(X.iloc[:, 3] > 550, "large", "small")), y
-
-
-@pytest.mark.slow_cases("folds")
-@pytest.mark.parametrize("kind", ["folds", "strata"])
-def test_folds_and_strata_are_spread_over_the_cluster(kind, client, strata):
-    from dask.distributed import get_task_stream
-
-    X, y = strata
-    if kind == "folds":
-        X, model = X.iloc[:, :3], TrustedClassifier(SEPClassifier(), cv=4)
-    else:
-        model = RoutedClassifier(SEPClassifier(), by=["group"], min_class_rows=2)
-    here = clone(model).fit(X, y)
-    with get_task_stream(client) as done, joblib.parallel_config(backend="dask"):
-        there = clone(model).set_params(n_jobs=-1).fit(X, y)
-    assert len({task["worker"] for task in done.data}) == 2
-    np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
-    np.testing.assert_array_equal(here.decide(X).trust, there.decide(X).trust)

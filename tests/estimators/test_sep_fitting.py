@@ -13,14 +13,11 @@ from sepc.estimators.sep.crossing import (
     N_FOLDS,
     Recoder,
     cross,
-    cross_unseen,
     folds_by_hash,
     left_out_radii,
 )
-from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.metrics import ece
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid
-from sepc.points.in_memory import ArrayPoints
 
 
 def test_blocks_give_the_model_of_the_array():
@@ -68,14 +65,6 @@ def test_the_model_holds_no_training_rows_but_the_isolated():
     assert len(isolated) == len(classifier.model_.isolated)
 
 
-def test_standardization_survives_constants_and_extremes():
-    rows = np.column_stack([np.full(5, 3.0), np.arange(5) * 1e300, np.arange(5) * 1e-300, np.arange(5) + 1e9])
-    done = Standardization.of(Extent.of(ArrayPoints(rows))).apply(rows)
-    np.testing.assert_array_equal(done[:, 0], 0)
-    np.testing.assert_allclose(done[:, 1:].std(axis=0), 1, rtol=1e-6)
-    np.testing.assert_allclose(done[:, 1:].mean(axis=0), 0, atol=1e-6)
-
-
 @pytest.mark.parametrize(("n_impure", "is_one_sided"), [(2, True), (0.2, False)])
 def test_pieces_of_the_others_are_not_cut_where_that_does_not_pay(n_impure, is_one_sided):
     history = SEPClassifier(n_impure, trust="counts").fit(*load_iris(return_X_y=True)).history_
@@ -112,13 +101,6 @@ def test_no_partition_has_seen_the_rows_it_is_shown():
         shown = {tuple(row) for row in X[crossing.folds == fold].tolist()}
         assert not shown & {tuple(row) for row in rows.tolist()}
         assert len(shown) + len(rows) == 90
-
-
-def test_rows_that_were_partitioned_are_not_used_and_copies_are_not_either():
-    X, y = np.array([[0.0], [1.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 0, 1, 1])
-    partitioned = [SimpleNamespace(rows=X[[i]]) for i in (1, 4)]
-    crossing = cross_unseen(Recoder(X, y), partitioned, None)
-    np.testing.assert_array_equal(crossing.folds, [0, -1, -1, 0, -1])
 
 
 def test_a_row_left_out_has_the_gauge_of_the_moments_without_it():

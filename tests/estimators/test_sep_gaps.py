@@ -1,6 +1,5 @@
 """Rows with gaps: decided by ways to fill them in, with what is certain and what to fetch; and in training."""
 
-import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sepc import Cause, SEPClassifier
-from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc
 
 pd = package_or_skip("pandas")
@@ -154,33 +152,6 @@ def test_training_rows_with_gaps_are_used(share):
     assert SEPClassifier(trust="counts").fit(X[::2], y[::2]).score(test, y[1::2]) > 0.8
     with pytest.raises(ValueError, match="'x2' has no values"):
         SEPClassifier().fit(np.where(np.arange(6) == 2, np.nan, X), y)
-
-
-def test_a_sum_of_features_is_completed_exactly():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    X[:, 2] = X[:, 0] + X[:, 1]
-    with pytest.warns(FlatSetWarning):
-        model = SEPClassifier().fit(X, (X[:, 1] > 0).astype(int))
-    gone = np.where(np.arange(3) == 1, np.nan, X[:50])
-    clear = np.abs(X[:50, 1]) > 0.2
-    np.testing.assert_array_equal(model.predict(gone)[clear], model.predict(X[:50])[clear])
-
-
-@pytest.mark.slow
-def test_gaps_of_very_many_features_take_little_memory_and_see_both_classes():
-    rng = np.random.default_rng(0)
-    rows, labels = rng.normal(size=(300, 400)), rng.integers(2, size=300)
-    rows[labels == 1] += 0.5
-    model = SEPClassifier().fit(rows, labels)
-    assert model.model_.row_kinds is None
-    gaps = np.where(rng.random((20, 400)) < 0.1, np.nan, rows[:20])
-    tracemalloc.start()
-    found = model.decide(gaps)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 4e8
-    assert (found.label == labels[:20]).mean() > 0.8
 
 
 WARDS, STAGES = ("east", "north", "west"), (1, 2, 3, 4)

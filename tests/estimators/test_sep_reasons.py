@@ -122,7 +122,6 @@ TERM = re.compile(
     r"(?:^|, | and )(?:missing )?(its neighbourhood|[a-z_][a-z_ ]*?)(?: ([^ (),]+(?:,\d{3})*(?:\.\d+)?))? "
     r"\(([+-][\d.]+)(?:; ((?:[^()]|\([^()]*\))*))?\)"
 )
-UNUSUAL = re.compile(r"(?:: |, (?=[a-z_ ]+ [^(,]+ \()| and )([a-z_ ]+?) ([^ (),:]+) \(([^()]+)\)")
 
 
 class Told(NamedTuple):
@@ -143,12 +142,6 @@ def terms_told(reason: str, side: str) -> list[Told]:
 
 def all_told(reason: str) -> list[Told]:
     return terms_told(reason, "For") + terms_told(reason, "Against")
-
-
-def unusual_told(reason: str) -> list[tuple[str, str, str]]:
-    """Every unusual feature of a reason: its name and value, and what is said in brackets."""
-    found = re.search(r"Unusual(: .*?\))\. ", reason)
-    return UNUSUAL.findall(found[1]) if found else []
 
 
 def sizes_of(decision) -> dict[str, float]:
@@ -248,24 +241,6 @@ def parts_by_label(usual: str, decision, runner_up) -> list[str]:
     return [told[str(label)] for label in sorted({decision.label, runner_up})]
 
 
-def test_what_is_unusual_lies_outside_what_is_told(decided):
-    (X, _, _, X_new), decisions, reasons = decided
-    rows = pd.concat([X_new, far_away(X_new)], ignore_index=True)
-    n_checked = 0
-    for i in np.flatnonzero(decisions.cause == Cause.UNSEEN).tolist():
-        for name, value, usual in unusual_told(reasons[i]):
-            span = re.search(rf"({NUMBER})(?: to ({NUMBER}))?$", usual)
-            if span is None:
-                continue
-            low, high = (float(end.replace(",", "")) for end in (span[1], span[2] or span[1]))
-            given = float(rows[name][i])
-            assert not low < given < high or value in span.groups(), reasons[i]
-            if usual.startswith("all "):
-                assert (quantity(float(X[name].min())), quantity(float(X[name].max()))) == (span[1], span[2])
-            n_checked += 1
-    assert n_checked >= 5
-
-
 def test_no_reason_is_long_or_contradicts_itself(decided):
     _, decisions, reasons = decided
     lines, n_said = decisions.why(brief=True), 0
@@ -294,18 +269,6 @@ def test_no_reason_is_long_or_contradicts_itself(decided):
                 assert float(first) * 1.5 >= float(second), own
     assert n_said or not (decisions.counts_label != decisions.label).any()
     assert np.median([len(reason.split()) for reason in reasons]) <= 60
-
-
-def test_nothing_is_usual_beside_a_value_that_nobody_has(known):
-    _, _, model, X_new = known
-    if "children" not in X_new:
-        return
-    decisions = model.decide(X_new.assign(children=2.5))
-    reasons = [decisions.why(i) for i in range(0, len(decisions), 5)]
-    assert any("children 2.5" in reason for reason in reasons if "Unusual: " in reason)
-    told = [own for reason in reasons for own in all_told(reason) if own.name == "children"]
-    assert told
-    assert not any(own.beside for own in told)
 
 
 def test_missing_values_are_named_and_one_to_fetch_is(known):
@@ -366,15 +329,6 @@ def test_other_models_and_wrappers_have_reasons_and_keep_within_the_length(kind)
     own = " separates it from", 1 / 3
     said, share = {"trusted": ("For '", 0.9), "counts": own, "published": own}.get(kind, ("For it: ", 0.9))
     assert sum(said in reason for reason in reasons) > share * len(reasons)
-
-
-def test_a_single_class_and_a_single_row_have_reasons():
-    X = np.vstack([np.random.default_rng(0).normal(size=(30, 2)), [[9.0, 9.0]]])
-    lonely = SEPClassifier().fit(X, np.repeat(["a", "b"], [30, 1]))
-    assert lonely.decide(X[-1:]).why(0).startswith("'b' with trust") or "'a'" in lonely.decide(X[-1:]).why(0)
-    alone = SEPClassifier().fit(X[:30], np.repeat("a", 30))
-    assert alone.decide(X[:1]).why(0).startswith("'a' with trust")
-    assert "Unusual: x0 900" in alone.decide(np.array([[900.0, 0.0]])).why(0)
 
 
 def test_hostile_names_neither_break_lines_nor_lengths():

@@ -1,7 +1,5 @@
 """TrustedClassifier: labels are kept, trust is learnt on unseen rows, and it says why."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from mixed_tables import patients
@@ -16,9 +14,8 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sepc import Cause, SelectiveClassifier, SEPClassifier, TrustedClassifier
-from sepc.decisions.decisions import positions_of, probability_of
 from sepc.errors import FlatSetWarning, LeftOutWarning
-from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, signals
+from sepc.estimators.trusted_decisions import Calibration
 from sepc.metrics import aurc, ece
 
 
@@ -183,19 +180,6 @@ def test_a_number_of_folds_means_rows_drawn_at_random():
     assert np.sort(np.concatenate(single)).tolist() == list(range(40))  # the only row of a class is never left out
     with pytest.raises(ValueError, match="single row"):
         left_out(np.array(["a", "b", "c"]), 5)
-
-
-def test_signals_grow_with_what_speaks_for_a_label():
-    given = positions_of(np.array(["c", "b", "a", "z"]), np.array(["a", "c"]))
-    assert given.tolist() == [1, -1, 0, -1]
-    assert probability_of(np.array([[0.2, 0.8]] * 4), given).tolist() == [0.8, 0.0, 0.2, 0.0]
-    X, y = load_iris(return_X_y=True)
-    decided = SEPClassifier().fit(X, y).decide(X[:3])
-    base = replace(decided, label=np.array([0, 1, 0]), trust=np.array([np.nan, 1.0, 0.9]))
-    log_odds = signals(base, decided)
-    assert log_odds.shape == (3, N_SIGNALS)
-    np.testing.assert_allclose(log_odds[:, 0], [0.0, np.log(999), np.log(9)])
-    assert (log_odds[:, 1] > 0).tolist() == [True, False, True]
 
 
 def signals_drawn(n, coefficients, seed=0):

@@ -171,7 +171,12 @@ def _rows_of_records(model: Any, X: Any) -> GivenRows:
         )
     called = getattr(X, "name", None) if _is_series(X) else None
     index = [called] if isinstance(called, str | int | float | np.number | date) else None
-    frame = frame_of_rows(_cells(records, wanted), wanted, index)
+    cells = [[record.get(name) for name in wanted] for record in records]  # None for columns that are left out
+    several = next((cell for row in cells for cell in row if isinstance(cell, list | tuple | np.ndarray)), None)
+    if several is not None:
+        kind = type(several).__name__
+        raise ValueError(f"A dict is one row, and one of its values is a {kind}; give several rows as a DataFrame.")
+    frame = frame_of_rows(cells, wanted, index)
     further = tuple(name for name in records[0] if name not in wanted)
     return GivenRows(frame, None if index is None else frame.index, lacking, further)
 
@@ -191,13 +196,3 @@ def _record(row: Any) -> Mapping[Any, Any]:
         raise ValueError("The Series has two values of the same name; it is unclear which is meant.")
     values: dict[Any, Any] = row.to_dict()
     return values
-
-
-def _cells(records: list[Mapping[Any, Any]], names: list[Any]) -> list[list[Any]]:
-    """The values of each row, in the order of `names`; None for columns that are left out."""
-    cells = [[record.get(name) for name in names] for record in records]
-    several = next((cell for row in cells for cell in row if isinstance(cell, list | tuple | np.ndarray)), None)
-    if several is not None:
-        kind = type(several).__name__
-        raise ValueError(f"A dict is one row, and one of its values is a {kind}; give several rows as a DataFrame.")
-    return cells

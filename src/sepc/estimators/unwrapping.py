@@ -113,6 +113,11 @@ def is_repaired(classifier: Any) -> bool:
     return getattr(classifier, "is_routed", False) and classifier.strata_ is None
 
 
+def strata_of(classifier: Any) -> Any:
+    """The groups of rows that have models of their own; None for any other classifier."""
+    return classifier.strata_ if getattr(classifier, "is_routed", False) else None
+
+
 def decider_in(model: Any) -> Any:
     """The `SEPClassifier` whose labels and trust a model gives, from the columns themselves; None if there is none."""
     inside = without_promise(model)
@@ -163,11 +168,6 @@ def category_positions(model: Any) -> list[int]:
     return [int(position) for position in getattr(next(routed, None), "by_", ())]
 
 
-def strata_of(classifier: Any) -> Any:
-    """The groups of rows that have models of their own; None for any other classifier."""
-    return classifier.strata_ if getattr(classifier, "is_routed", False) else None
-
-
 def edits_in(model: Any) -> tuple[Edit, ...]:
     """The edits of a fitted model, or of the model inside wrappers, pipelines and searches; empty for most."""
     classifier = unwrap(model).classifier
@@ -180,16 +180,16 @@ def edits_in(model: Any) -> tuple[Edit, ...]:
 
 def column_kinds(model: Any) -> Mapping[str, Kind]:
     """Column types for a model that takes a table directly; columns not listed are numbers."""
-    unwrapped = unwrap(model)
-    classifier = unwrapped.classifier
-    if unwrapped.before:
+    inside = unwrap(model)
+    classifier = inside.classifier
+    if inside.before or classifier is None:
         return {}
     if is_partition(classifier):
-        preparation = classifier.encoding_
-        return {} if preparation is None else {column.name: column.kind for column in preparation.columns}
-    strata, inner = strata_of(classifier), getattr(classifier, "inner", None)
-    kinds = {} if inner is None else column_kinds(inner)
-    return kinds if strata is None else {**kinds, **dict.fromkeys(strata.by, Kind.CATEGORY)}
+        columns = () if classifier.encoding_ is None else classifier.encoding_.columns
+        return {column.name: column.kind for column in columns}
+    strata = strata_of(classifier)
+    groups = () if strata is None else strata.by
+    return {**column_kinds(getattr(classifier, "inner", None)), **dict.fromkeys(groups, Kind.CATEGORY)}
 
 
 def fitted_names(model: Any) -> list[str] | None:

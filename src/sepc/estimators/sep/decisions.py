@@ -129,9 +129,7 @@ class SEPDecisions(Decisions):
     def _partition_behind(self) -> SEPDecisions:
         return self
 
-    @property
-    def _weighed_behind(self) -> SEPDecisions:
-        return self
+    _weighed_behind = _partition_behind
 
     def _find_cause(self) -> IntArray:
         return look_up_causes(self.model, self.min_trust, self.rows, self.rule, self.known_cause)

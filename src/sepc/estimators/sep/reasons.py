@@ -90,19 +90,16 @@ class SEPReasons:
         if not self.decisions.missing[i].any():
             return sentences
         names = missing_columns(self.decisions.model, self.decisions.missing[i])
-        if len(names) == notes.count(UNREAD):
-            pass  # The notes say so of each.
-        elif len(names) == 1:
-            sentences.append(Sentence(f"{names[0]} is missing."))
-        else:
-            fewer = Shorter(Loss.MISSING_NAMES, f"{len(names):,} values are missing.")
-            sentences.append(Sentence(f"{listed(names, MOST_MISSING)} are missing.", (fewer,)))
+        if len(names) != notes.count(UNREAD):  # else the notes say so of each
+            fewer = (Shorter(Loss.MISSING_NAMES, f"{len(names):,} values are missing."),) if len(names) > 1 else ()
+            missing = "are missing." if len(names) > 1 else "is missing."
+            sentences.append(Sentence(f"{listed(names, MOST_MISSING)} {missing}", fewer))
         if self._causes[i] is Cause.MISSING:
             asked = self.decisions[i].ask_for()
             first, share = asked[0]
             often = f": {round(share * N_DRAWS)} of {N_DRAWS} likely values would settle the case" if share else ""
             fetch = f"Fetch {name_of(first)}{' first' if len(asked) > 1 else ''}"
-            sentences.append(Sentence(f"{fetch}{often}.", (Shorter(Loss.SENTENCE, f"{fetch}."),)))
+            sentences.append(_optional(f"{fetch}{often}.", f"{fetch}."))
         return sentences
 
     def about_features(self, i: int, by: str = "") -> list[Sentence]:
@@ -178,13 +175,13 @@ class SEPReasons:
         """How much trust is lost, compared to the sum alone, by distance from training cases and by missing values."""
         left, probability = float(terms.fading[i]), float(terms.probability[i])
         faded = left * probability + (1.0 - left) / len(terms.model.classes)
+        by_distance, by_gaps = probability - faded, faded - float(self.decisions.trust[i])
         sentences = []
-        if probability - faded >= LEAST_LOSS:
-            sentences.append(f"Its distance from training cases takes {decimal(probability - faded)} of trust.")
-        taken = faded - float(self.decisions.trust[i])
-        if taken >= LEAST_LOSS and self.decisions.missing[i].any():
-            sentences.append(f"The missing values take {decimal(taken)} of trust.")
-        return [Sentence(text, (Shorter(Loss.SENTENCE, ""),)) for text in sentences]
+        if by_distance >= LEAST_LOSS:
+            sentences.append(f"Its distance from training cases takes {decimal(by_distance)} of trust.")
+        if by_gaps >= LEAST_LOSS and self.decisions.missing[i].any():
+            sentences.append(f"The missing values take {decimal(by_gaps)} of trust.")
+        return [_optional(text) for text in sentences]
 
     def _line(self, i: int) -> str:
         """The largest term for the label and the largest against it, in a few words."""
@@ -198,7 +195,7 @@ class SEPReasons:
         nearest = phrases.group_around(i, int(self._labels[i]))
         strange = [j for j in unusual_features(phrases, i, self._known[i]) if phrases.is_outside(i, j, nearest)]
         if not strange:
-            return [Sentence("Its values were seen one by one, but not together.", (Shorter(Loss.SENTENCE, ""),))]
+            return [_optional("Its values were seen one by one, but not together.")]
         return _features_in_lengths(
             "Unusual: ", strange, lambda j, n: phrases.set_against_all(i, j, nearest, is_first=n == 0)
         )
@@ -232,8 +229,7 @@ class SEPReasons:
             return []
         is_one = self._is_beside_a_single_case(i) or decisions.counts[i].sum() == 1
         near = "that case" if is_one else "the cases around it"
-        sentence = f"By {near} alone, it would be {shown(decisions.counts_label[i])}."
-        return [Sentence(sentence, (Shorter(Loss.SENTENCE, ""),))]
+        return [_optional(f"By {near} alone, it would be {shown(decisions.counts_label[i])}.")]
 
     def _place(self, i: int) -> str:
         """The training cases that the row lies among or beside, with their labels."""
@@ -325,6 +321,11 @@ def edited_mark(model: SEPModel) -> str:
 def about_edits(model: SEPModel) -> list[Sentence]:
     """What experts edited in the model, in a sentence that is never dropped; empty if nothing."""
     return [] if model.edits is None else [Sentence(f"Experts edited {names_of_edits(model.edits.made)}.")]
+
+
+def _optional(text: str, shorter: str = "") -> Sentence:
+    """A sentence that may be shortened, or left out."""
+    return Sentence(text, (Shorter(Loss.SENTENCE, shorter),))
 
 
 def _features_in_lengths(lead: str, features: Sequence[int], describe: Callable[[int, int], str]) -> list[Sentence]:
