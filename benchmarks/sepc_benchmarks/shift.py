@@ -26,7 +26,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,8 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
-from sepc.estimators.selective.shift import Paired, Rows, ShiftCheck, check_shift, choose_for_target
-from sepc.estimators.selective.thresholds import choose_threshold
+from sepc.estimators.selective.shift import Rows, Shift, ShiftCheck, check_shift, choose_for_target
+from sepc.estimators.selective.thresholds import Control, choose_threshold
 from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.attacking.verdict import holm
 from sepc_benchmarks.guarantees import CONFIDENCE, N_DRAWS, N_TRAINING, Tally, half_of, rows_of
@@ -51,7 +51,16 @@ LARGE = 8_000
 # How much weights depend on the trust of a region, or on a column within regions.
 STEEP_BY_REGION, STEEP_INSIDE, CLIPPED = -0.8, 1.0, 1.5
 
+NOT_CHECKED = ShiftCheck("trust", 1.0, 1, is_sign=False)
+
 Array = NDArray[Any]
+
+
+class Paired(NamedTuple):
+    """A promise for the target's mix, and its basis."""
+
+    control: Control
+    shift: Shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +102,13 @@ class Source:
 
     def paired(self, calibration: Array, target: Array, seed: int) -> Paired:
         """The promise for the target's mix."""
-        asked, random = self.rows.region[target], np.random.RandomState(seed)
-        return choose_for_target(self.part(calibration), asked, fixed_grid(), self.promised, CONFIDENCE, random)
+        asked, random = self.part(target), np.random.RandomState(seed)
+        parts = self.part(calibration), asked.region, asked.trust, fixed_grid()
+        return Paired(*choose_for_target(*parts, self.promised, CONFIDENCE, random, NOT_CHECKED))
 
     def covered(self, found: Paired) -> Array:
         """Which rows lie in regions that a promise covers."""
-        return np.isin(self.rows.region, found.regions)
+        return np.isin(self.rows.region, found.shift.regions)
 
     def accepted(self, found: Paired) -> Array:
         """Which rows a promise for the target's mix accepts."""

@@ -13,9 +13,9 @@ from sepc.estimators import routed as routed_state
 from sepc.estimators import trusted as trusted_state
 from sepc.estimators.fitted_record import as_fitted
 from sepc.estimators.routed import RoutedClassifier
-from sepc.estimators.selective import state as selective_state
+from sepc.estimators.selective import estimator as selective_state
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.sep import state as sep_state
+from sepc.estimators.sep import estimator as sep_state
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted import TrustedClassifier
 from sepc.estimators.unwrapping import classifier_name, unwrap, warn_if_broken
@@ -33,7 +33,7 @@ MOST_NESTED = 8
 
 
 class State(Protocol):
-    """How one kind of estimator is written and read; implemented by the `state` module of its package."""
+    """How one kind of estimator is written and read; implemented by the module of its class."""
 
     def write(self, estimator: Any, writer: Writer, inner: InnerModels) -> Node:
         """The node of a fitted estimator."""
@@ -42,7 +42,7 @@ class State(Protocol):
         """The estimator of a node."""
 
 
-# A new kind of estimator needs a package in `estimators`, and a line here.
+# A new kind of estimator needs a file in `estimators`, and a line here.
 STATES: dict[type, State] = {
     SEPClassifier: cast(State, sep_state),
     TrustedClassifier: cast(State, trusted_state),

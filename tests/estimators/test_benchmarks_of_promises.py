@@ -55,7 +55,7 @@ def test_promises_for_another_mix_of_regions():
         selective = SelectiveClassifier(model, source.promised, random_state=seed)
         selective.fit(X[calibration], y[calibration], X_target=X[target])
         assert selective.threshold_ == found.control.threshold
-        assert (selective.promise_.shift.regions == found.regions).all()
+        assert (selective.promise_.shift.regions == found.shift.regions).all()
         assert selective.promise_.shift.check == check
         assert (selective.decide(X).accepted == source.accepted(found)).all()
         ordinary = SelectiveClassifier(model, source.promised).fit(X[calibration], y[calibration])

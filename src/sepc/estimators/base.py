@@ -427,12 +427,11 @@ class LabelPreservingWrapper(Wrapper[D]):
         return np.asarray(self.estimator_.predict_proba(X))
 
 
-def take_features(wrapper: Any, fitted: Any) -> Any:
-    """The wrapper, with the number and the names of features of a fitted classifier."""
+def take_features(wrapper: Any, fitted: Any) -> None:
+    """Copy the number and the names of features from a fitted classifier."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(fitted, name):
             setattr(wrapper, name, getattr(fitted, name))
-    return wrapper
 
 
 def check_given(X: Any, y: Any) -> None:

@@ -134,6 +134,13 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
     among x0 = ...: ... with trust ...
     """
 
+    default_: Any
+    routes_: dict[int, Any]
+    strata_: Strata | None
+    changes_: Changes
+    lost_promise_: bool
+    provenance_: Provenance | None
+
     is_routed = True
 
     def __init__(
@@ -163,12 +170,13 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
         provenance: Provenance | None = None,
     ) -> Self:
         """A fitted classifier with the models of its repaired regions."""
-        routed: Any = cls(default)
+        routed = cls(default)
         routed.default_, routed.strata_ = default, None
         routed.routes_ = {int(region): routes[region] for region in sorted(routes)}
         routed.changes_, routed.lost_promise_ = Changes(changes), lost_promise
         routed.provenance_, routed.classes_ = provenance, default.classes_
-        return take_features(routed, default)
+        take_features(routed, default)
+        return routed
 
     @at_once
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -208,12 +216,12 @@ class RoutedClassifier(Wrapper[RoutedDecisions]):
             delayed(_fit)(clone(self.estimator), _safe_indexing(rest, rows), labels[rows], quiet=self.default is None)
             for rows in rows_of
         ]
-        sees = (self.estimator, rest) if self.default is None else (self.default, X)
-        self.strata_: Strata | None = strata
+        self.strata_ = strata
         self.sees_all_: bool = self.default is not None
+        default, seen = (self.default, X) if self.sees_all_ else (self.estimator, rest)
         # The default model has the most rows, so it starts first.
-        default = delayed(_fit)(clone(sees[0]), sees[1], labels)
-        self.default_, *fitted = Parallel(n_jobs=self.n_jobs)([default, *jobs])
+        jobs.insert(0, delayed(_fit)(clone(default), seen, labels))
+        self.default_, *fitted = Parallel(n_jobs=self.n_jobs)(jobs)
         self.routes_ = {int(s): model for s, model in zip(with_model, fitted, strict=True)}
         partition = partition_in(self.default_)
         is_kept = partition is None or keeps_hashes(partition.model_)

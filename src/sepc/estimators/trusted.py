@@ -21,7 +21,7 @@ from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FlatSetWarning, LeftOutWarning
 from sepc.estimators.base import LabelPreservingWrapper, check_given, check_labels, decide_rows, empty_decisions
 from sepc.estimators.fitted_record import as_fitted, at_once
-from sepc.estimators.sep import state as sep_state
+from sepc.estimators.sep import estimator as sep_state
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, TrustedDecisions, TrustModel, learn, signals

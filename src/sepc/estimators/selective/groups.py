@@ -170,8 +170,10 @@ class GroupComparison(ShownAsCard):
         """Compare groups of rows that were decided on, given the group of each row."""
 
         def row(name: str, is_in: BoolArray, has_promise: bool) -> GroupRow:
-            wrong = [None if right is None else int((is_in & ~right & side).sum()) for side in (accepted, ~accepted)]
-            return GroupRow(name, int(is_in.sum()), int((is_in & accepted).sum()), *wrong, has_promise)
+            here, others = is_in & accepted, is_in & ~accepted
+            wrong = None if right is None else int((here & ~right).sum())
+            refused_wrong = None if right is None else int((others & ~right).sum())
+            return GroupRow(name, int(is_in.sum()), int(here.sum()), wrong, refused_wrong, has_promise)
 
         known = list(largest_first(keys))
         code = codes_of(keys, known)

@@ -154,45 +154,34 @@ class Shift:
         return np.isin(region, self.regions)
 
 
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """A threshold for the target's mix of regions, and its basis."""
-
-    control: Control
-    regions: IntArray
-    n_planning: int
-    n_unpaired: int
-
-    def with_check(self, region: IntArray, trust: FloatArray, check: ShiftCheck) -> Shift:
-        """The `Shift`: adds the counts of target rows and the check of the assumption."""
-        covered = np.isin(region, self.regions)
-        n_accepted, n_uncovered = int((covered & (trust >= self.control.threshold)).sum()), int((~covered).sum())
-        return Shift(self.regions, self.n_planning, len(region), n_accepted, n_uncovered, self.n_unpaired, check)
-
-
 def choose_for_target(
     rows: Rows,
     target: IntArray,
+    trust_of_target: FloatArray,
     grid: FloatArray,
     max_risk: float,
     confidence: float,
     random: np.random.RandomState,
-) -> Paired:
-    """The most lenient threshold that keeps the error rate under the target's mix of regions."""
+    check: ShiftCheck,
+) -> tuple[Control, Shift]:
+    """The most lenient threshold that keeps the error rate under the target's mix of regions, and its basis."""
     regions = np.unique(rows.region[rows.region >= 0])
     order = random.permutation(len(target))
     planning, pairing = np.split(target[order], [round(PLAN_SHARE * len(target))])
     counts = _counts(rows.region, regions), _counts(planning, regions)
     is_covered, n_pairs = plan(*counts, len(planning), len(pairing), max_risk, rows_needed(max_risk, confidence))
+    regions = regions[is_covered]
     trust, wrong, n_unpaired = np.full(n_pairs, NEVER), np.zeros(n_pairs, dtype=bool), 0
-    for region in regions[is_covered]:
+    for region in regions:
         pairs = np.flatnonzero(pairing[:n_pairs] == region)
         taken = random.permutation(np.flatnonzero(rows.region == region))[: len(pairs)]
         trust[pairs], wrong[pairs] = ALWAYS, True
         trust[pairs[: len(taken)]], wrong[pairs[: len(taken)]] = rows.trust[taken], rows.wrong[taken]
         n_unpaired += len(pairs) - len(taken)
     control = choose_threshold(trust, wrong, grid, max_risk, confidence)
-    return Paired(control, regions[is_covered], len(planning), n_unpaired)
+    covered = np.isin(target, regions)
+    n_accepted, n_uncovered = int((covered & (trust_of_target >= control.threshold)).sum()), int((~covered).sum())
+    return control, Shift(regions, len(planning), len(target), n_accepted, n_uncovered, n_unpaired, check)
 
 
 def plan(
