@@ -192,7 +192,7 @@ def test_explains_wrong_parameters(parameters, message):
 def test_explains_wrong_data():
     X, y = towns(300, 9)
     for model, by, rows, labels, message in (
-        (SMALL, "town", X.to_numpy(), y, "an array"),
+        (SMALL, "town", X.to_numpy(), y, "names 'town'; the columns are 'x0'"),
         (SMALL, "town", X, None, "requires y"),
         (SMALL, "town", X.head(0), y[:0], "no rows"),
     ):

@@ -189,15 +189,16 @@ def signals_drawn(n, coefficients, seed=0):
 
 
 def test_calibration_finds_coefficients_none_below_zero_and_promises_nothing_for_certain():
-    found = Calibration.fit(*signals_drawn(20_000, [1.5, 0.0, -1.0])).coefficients
+    freely = {"towards": 0.0, "penalty": 1.0}
+    found = Calibration.fit(*signals_drawn(20_000, [1.5, 0.0, -1.0]), **freely).coefficients
     assert found == pytest.approx([1.3, 0.0, 0.0], abs=0.25)
     assert found[1] < 0.05
     assert found[2] == 0.0
     given, correct = signals_drawn(4000, [1.0, 0.5], seed=1)
-    calibration = Calibration.fit(given[:2000], correct[:2000])
+    calibration = Calibration.fit(given[:2000], correct[:2000], **freely)
     assert ece(correct[2000:], calibration.apply(given[2000:])) < 0.05
     for outcome, low, high in ((True, 0.9, 1.0), (False, 0.0, 0.1)):
-        chance = Calibration.fit(given[:50], np.full(50, outcome)).apply(given[:50])
+        chance = Calibration.fit(given[:50], np.full(50, outcome), **freely).apply(given[:50])
         assert ((low < chance) & (chance < high)).all()
     towards = np.array([0.5, 0.25])
     kept = Calibration.fit(given[:8], correct[:8], towards=towards, penalty=1e6)

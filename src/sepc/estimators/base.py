@@ -361,24 +361,20 @@ def column_positions(by: Any, X: Any) -> IntArray:
     if not isinstance(chosen, str | int | np.integer | Iterable):
         raise ValueError(f"by is {chosen!r}; it must name columns, or give their positions.")
     chosen = [chosen] if isinstance(chosen, str | int | np.integer) else list(chosen)
-    names = column_names(X)
-    positions = [_position(column, names, named=hasattr(X, "columns")) for column in chosen]
+    positions = [column_position(column, column_names(X), "by") for column in chosen]
     if len(set(positions)) < len(positions):
         raise ValueError(f"by names a column twice: {chosen}.")
     return np.array(positions, dtype=np.int64)
 
 
-def _position(column: Any, names: Sequence[Any], *, named: bool) -> int:
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if not -len(names) <= column < len(names):
-            raise ValueError(f"by has position {column}, but X has {len(names)} columns.")
-        return int(column) % len(names)
-    if not named:
-        raise ValueError(f"by names the column {column!r}, but X is an array; give positions, or pass a DataFrame.")
-    if column not in names:
-        known = listed(map(shown, names), MOST_NAMES)
-        raise ValueError(f"by names the column {column!r}; the columns are {known}.")
-    return list(names).index(column)
+def column_position(column: Any, names: Sequence[Any], parameter: str) -> int:
+    """The position of a column that a parameter names, given its name or position."""
+    n, is_position = len(names), isinstance(column, int | np.integer) and not isinstance(column, bool)
+    if not is_position and column not in names:
+        raise ValueError(f"{parameter} names {shown(column)}; the columns are {listed(map(shown, names), MOST_NAMES)}.")
+    if is_position and not -n <= column < n:
+        raise ValueError(f"{parameter} has position {column}, but there are {counted(n, 'column')}.")
+    return int(column) % n if is_position else list(names).index(column)
 
 
 def categories_of(X: Any, positions: IntArray) -> NDArray[Any]:

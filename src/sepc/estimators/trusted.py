@@ -24,7 +24,7 @@ from sepc.estimators.fitted_record import as_fitted, at_once
 from sepc.estimators.sep import estimator as sep_state
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.sep.estimator import SEPClassifier
-from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, TrustedDecisions, TrustModel, learn, signals
+from sepc.estimators.trusted_decisions import N_SIGNALS, Calibration, TrustedDecisions, TrustModel, signals
 from sepc.estimators.unwrapping import classifier_name
 from sepc.io.codec import Node, Reader, Writer, are_text, labels_from, labels_to_node, record_from, record_to_node
 from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, fingerprint_of, reattach, restore_fields
@@ -148,7 +148,7 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         splits = splits_of(self.cv, labels, groups, self.random_state)
         jobs = (delayed(_signals_on_left_out)(self.estimator, *beside, X, labels, *split) for split in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
-        calibration = learn(np.concatenate(given), np.concatenate(correct))
+        calibration = Calibration.fit(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
         return self
 

@@ -26,8 +26,13 @@ from sepc.wording import decimal, percent, shown
 
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 LEAST_MEAN = 1e-6
-# The penalty on squared coefficients: enough to keep them stable with few rows.
-CALIBRATION_PENALTY = 1.0
+
+# By default the base model and the partition count equally: the mean of their log-odds. The penalty, in rows, pulls
+# the coefficients there. Both were chosen on the first draw of the comparison, where penalties from 1 to 30 differ
+# little, and where the base model's margin and the partition's agreement added nothing as further signals.
+N_SIGNALS = 2
+EQUAL_WEIGHT = 0.5
+TRUST_PENALTY = 20.0
 
 
 @record
@@ -51,8 +56,8 @@ class Calibration:
         given: FloatArray,
         correct: BoolArray,
         *,
-        towards: float | FloatArray = 0.0,
-        penalty: float = CALIBRATION_PENALTY,
+        towards: float | FloatArray = EQUAL_WEIGHT,
+        penalty: float = TRUST_PENALTY,
     ) -> Calibration:
         """Fit to signals of shape (n, s) and to whether the labels were right."""
         middle, spread = given.mean(axis=0), given.std(axis=0)
@@ -91,13 +96,6 @@ def _loss(
 # Probabilities are kept this far from 0 and 1, where log-odds are infinite.
 NEVER_CERTAIN = 1e-3
 
-# By default the base model and the partition count equally: the mean of their log-odds. The penalty, in rows, pulls
-# the coefficients there. Both were chosen on the first draw of the comparison, where penalties from 1 to 30 differ
-# little, and where the base model's margin and the partition's agreement added nothing as further signals.
-N_SIGNALS = 2
-EQUAL_WEIGHT = 0.5
-TRUST_PENALTY = 20.0
-
 # Trust starts to fade at this many times the size of the nearest ellipsoid, with this power of the gauge: later than
 # the partition's own probabilities, which enter already faded, but soon enough that far rows stay rejected.
 FADING_BEGINS = 2.5
@@ -109,11 +107,6 @@ def signals(base: Decisions, decided: SEPDecisions) -> FloatArray:
     support = probability_of(decided.probabilities, positions_of(base.label, decided.classes))
     both = np.column_stack([base.trust, support])
     return np.asarray(np.nan_to_num(logit(np.clip(both, NEVER_CERTAIN, 1.0 - NEVER_CERTAIN))))
-
-
-def learn(given: FloatArray, correct: BoolArray) -> Calibration:
-    """Fit the calibration to signals of unseen rows, and to whether their labels were right."""
-    return Calibration.fit(given, correct, towards=EQUAL_WEIGHT, penalty=TRUST_PENALTY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.decisions.decisions import LATER, SHARED, Decisions, replace_columns
+from sepc._typing import FloatArray, IntArray
+from sepc.decisions.decisions import SHARED, Decisions, replace_columns
 from sepc.decisions.kinds import Cause, Reason, Sentence
 from sepc.decisions.letter import Grounds, Words
 
@@ -56,30 +56,6 @@ class SelectiveDecisions(Decisions):
     inner: Decisions
     lack: IntArray
     missed: str = field(default="", metadata=SHARED)
-
-    @classmethod
-    def of(
-        cls,
-        inner: Decisions,
-        accepted: BoolArray,
-        classes: NDArray[Any],
-        lack: IntArray,
-        missed: str = "",
-    ) -> Self:
-        """The decisions of an estimator, accepted as given; it may not know all of the classes."""
-        return cls(
-            classes=classes,
-            label=inner.label,
-            trust=inner.trust,
-            accepted=accepted,
-            cause=LATER,
-            probabilities=columns_for(inner.probabilities, inner.classes, classes),
-            region=inner.region,
-            by="SelectiveClassifier",
-            inner=inner,
-            lack=lack,
-            missed=missed,
-        )
 
     @property
     def _partition_behind(self) -> Any:

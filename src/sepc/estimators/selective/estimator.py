@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
-from sepc.decisions.decisions import NO_REGIONS, Decisions
+from sepc.decisions.decisions import LATER, NO_REGIONS, Decisions
 from sepc.errors import NoPromiseWarning
 from sepc.estimators.base import (
     DecidingClassifier,
@@ -447,8 +447,19 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         if promise.shift is not None:
             covers = promise.shift.covers(decided.region)
             thresholds[~covers], lack[~covers] = np.inf, Lack.REGION
-        accepted = decided.trust >= thresholds
-        return SelectiveDecisions.of(decided, accepted, self.classes_, lack, promise.errors_in_words())
+        return SelectiveDecisions(
+            classes=self.classes_,
+            label=decided.label,
+            trust=decided.trust,
+            accepted=decided.trust >= thresholds,
+            cause=LATER,
+            probabilities=columns_for(decided.probabilities, decided.classes, self.classes_),
+            region=decided.region,
+            by="SelectiveClassifier",
+            inner=decided,
+            lack=lack,
+            missed=promise.errors_in_words(),
+        )
 
     def certificates(self, X: ArrayLike, y: ArrayLike) -> Certificates:
         """Lower bounds on the estimator's accuracy in each of its regions, from held-out rows.

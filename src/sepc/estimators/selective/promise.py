@@ -167,9 +167,7 @@ class Promise:
     def threshold(self) -> float | dict[Any, float]:
         """The threshold for all rows, or those of labels or groups; infinite where nothing is promised."""
         thresholds = {key: control.threshold for key, control in self.controls.items()}
-        if not thresholds and self.groups is None:
-            return math.inf
-        return thresholds[None] if list(thresholds) == [None] else thresholds
+        return thresholds.get(None, thresholds) if thresholds or self.groups is not None else math.inf
 
     @property
     def risk_bound(self) -> float | dict[Any, float] | None:
@@ -181,7 +179,7 @@ class Promise:
         if self.costs is not None or self.shift is not None or not (self.controls or self.groups):
             return None
         bounds = {key: control.risk_bound(self.confidence_each) for key, control in self.controls.items()}
-        return bounds[None] if list(bounds) == [None] else bounds
+        return bounds.get(None, bounds)
 
     @property
     def covered(self) -> list[Key]:

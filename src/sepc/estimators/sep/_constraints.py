@@ -15,6 +15,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import Preparation
 from sepc.columns.table import column_names, is_table
+from sepc.estimators.base import column_position
 from sepc.estimators.sep.training_set import GivenColumns, is_collection
 from sepc.model.rules import probabilities_of
 from sepc.model.sep_model import SEPModel
@@ -78,18 +79,7 @@ def _directions(columns: GivenColumns, monotone: Any) -> dict[int, int]:
 
 def position_of_column(columns: GivenColumns, column: Any, parameter: str) -> int:
     """The position of a column, given its name or position."""
-    names = [f"x{j}" for j in range(columns.n)] if columns.names is None else list(columns.names)
-    if isinstance(column, str):
-        if column not in names:
-            raise ValueError(
-                f"{parameter} names {shown(column)}; the columns are {listed(map(shown, names), MOST_NAMES)}."
-            )
-        return names.index(column)
-    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < columns.n:
-        raise ValueError(
-            f"{parameter} has {column!r}; it must be the name or the position of one of {columns.n} columns."
-        )
-    return int(column)
+    return column_position(column, columns.names or [f"x{j}" for j in range(columns.n)], parameter)
 
 
 def _features(columns: GivenColumns, position: int, parameter: str, direction: int) -> list[int]:

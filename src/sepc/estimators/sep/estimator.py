@@ -61,18 +61,7 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("_listeners", default=
 
 @contextmanager
 def listen_to_rounds(listener: Listener) -> Iterator[None]:
-    """Context manager: calls `listener` with the rows left after every round of every partition.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sepc import SEPClassifier
-    >>> rows_left = []
-    >>> with listen_to_rounds(lambda left: rows_left.append(left.n_pos + left.n_neg)):
-    ...     classifier = SEPClassifier().fit(*load_iris(return_X_y=True))
-    >>> len(rows_left) == sum(len(partition.rows_left) for partition in classifier.history_)
-    True
-    """
+    """Context manager: calls `listener` with the rows left after every round of every partition."""
     before = _listeners.set((*_listeners.get(), listener))
     try:
         yield
@@ -409,16 +398,6 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         -------
         Proofs
             A sequence with an entry for each monotone feature; `print` shows it in words.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from sepc import SEPClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> X = X[["mean texture", "worst area", "worst concavity"]]
-        >>> classifier = SEPClassifier(monotone={"worst area": "down"}).fit(X, y)
-        >>> print(classifier.proofs()[0])
-        A larger 'worst area' never raises the log-odds of 1 against any other label, whatever the other values ...
         """
         return proofs_of(self.model_)
 
