@@ -1,7 +1,6 @@
 """What every `decide` gives, whatever the model, the table and what stands around it."""
 
 import pickle
-from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
 from itertools import product
@@ -29,7 +28,6 @@ from zoo import fitted_once
 
 import sepc
 from sepc import Cause, Decision, Decisions, RoutedClassifier, report
-from sepc.decisions.decisions import LATER, SHARED, refuse, replace_columns
 from sepc.lifecycle import model_card
 from sepc.wording import percent
 
@@ -370,50 +368,3 @@ def test_cards_and_reports_take_whatever_classifies(name, how):
     assert f"| accepted | {percent(accepted.mean())} |" in card
     assert name != "selective around another" or "not accepted: UNEXPLAINED" in card
     assert report(model, X[200:], y[200:]).to_dict()["held_out"]["n_accepted"] == accepted.sum()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Watched(Decisions):
-    """Decisions that say for how many rows a cause was looked up."""
-
-    calls: list[int] = field(metadata=SHARED)
-    looked_up: np.ndarray
-
-    def _find_cause(self):
-        self.calls.append(len(self))
-        return self.looked_up
-
-
-@pytest.fixture
-def decisions():
-    calls, cause = [], np.array([int(Cause.ACCEPTED), int(Cause.THIN), int(Cause.OVERLAP)])
-    own = Watched(
-        classes=np.array(["a", "b"]),
-        label=np.array(["a", "b", "b"]),
-        trust=np.array([0.99, 0.6, 0.5]),
-        accepted=np.array([True, False, False]),
-        cause=LATER,
-        probabilities=np.array([[0.99, 0.01], [0.4, 0.6], [0.5, 0.5]]),
-        region=np.array([0, 1, 1]),
-        calls=calls,
-        looked_up=cause,
-    )
-    return own, calls
-
-
-def test_a_cause_is_looked_up_for_whoever_asks_for_it(decisions):
-    own, calls = decisions
-    assert len(own[1:][[0]]) == len(own[:1]) == 1
-    assert replace_columns(own, by="somebody").by == "somebody"
-    assert own[0].label == "a"
-    assert refuse(own, np.zeros(3, dtype=bool), Cause.DRIFTED) is own
-    assert calls == []
-    assert own[1].cause is Cause.THIN
-    assert calls == [1]
-    without = refuse(own, np.array([True, False, True]), Cause.DRIFTED)
-    assert without.accepted.tolist() == [False, False, False]
-    assert without[2].cause is Cause.DRIFTED
-    assert own[1:].cause.tolist() == [Cause.THIN, Cause.OVERLAP]
-    assert calls == [1, 3]
-    assert without.cause.tolist() == [Cause.DRIFTED, Cause.THIN, Cause.DRIFTED]
-    assert own.cause.tolist() == [Cause.ACCEPTED, Cause.THIN, Cause.OVERLAP]

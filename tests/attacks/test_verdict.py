@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
 from sepc_benchmarks.attacking.controls import attacks as controls
 from sepc_benchmarks.attacking.every_attack import every_attack
-from sepc_benchmarks.attacking.verdict import Outcome, attack_records, holm, other_records, promise_records
+from sepc_benchmarks.attacking.verdict import Outcome, holm
 
 PROMISE = Promise("rain", "howto/audit.md", "it seldom rains", "always")
 # Draws by which the mistake of each control is seen.
@@ -32,17 +32,6 @@ def test_intervals_and_p_values_are_exact_and_holm_multiplies_by_the_number_of_h
     outcome = Outcome(Attack(PROMISE, "nothing", partial(rains, rate=0.1)), 1000, 70)
     assert outcome.interval == pytest.approx((beta.ppf(0.025, 70, 931), beta.ppf(0.975, 71, 930)))
     assert outcome.p_value == pytest.approx(binom.sf(69, 1000, 0.05))
-
-
-def test_only_what_promises_cover_is_corrected_for():
-    kinds = [Kind.ATTACK, Kind.ATTACK, Kind.CONTROL, Kind.RULED_OUT]
-    counts = [30, 80, 500, 900]
-    found = [Outcome(Attack(PROMISE, kind.value, rains, kind), 1000, n) for kind, n in zip(kinds, counts, strict=True)]
-    assert [record["p, Holm"] for record in attack_records(found)] == holm([found[0].p_value, found[1].p_value])
-    (row,) = promise_records(found)
-    assert (row["attacks"], row["draws"], row["broken %"]) == (2, 2000, 8.0)
-    assert [record["seen"] for record in other_records(found, Kind.CONTROL)] == ["yes"]
-    assert [record["broken"] for record in other_records(found, Kind.RULED_OUT)] == [900]
 
 
 @pytest.mark.slow_cases("no harm is tested at the full level in every group", "merged rows count again and again")
