@@ -4,7 +4,7 @@ from sepc.decisions.kinds import Rule
 from sepc.decisions.letter import Letter
 from sepc.estimators.routes import Change, RoutedDecisions, Strata
 from sepc.estimators.selective.decisions import SelectiveDecisions
-from sepc.estimators.selective.groups import Certificates, GroupComparison
+from sepc.estimators.selective.groups import Certificates
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.sep.decisions import SEPDecision, SEPDecisions
 from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane, Regions
@@ -31,7 +31,6 @@ __all__ = [
     "Finding",
     "Findings",
     "FittedEllipsoid",
-    "GroupComparison",
     "History",
     "Hyperplane",
     "Inspection",

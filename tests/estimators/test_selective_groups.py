@@ -179,37 +179,21 @@ def test_no_harm_is_shown_where_abstaining_helps_and_seldom_elsewhere():
     assert fewer_p_value(3, 100, 20, 100) == pytest.approx(fisher_exact(table, alternative="less").pvalue, rel=1e-9)
 
 
-def test_groups_compared():
-    (X, y), fitted = rows(errors=((0.01, 0.02), (0.02, 0.4))), by_group()
-    found = fitted.compare_groups(X, y)
-    frame = found.to_frame().set_index("group")
-    decided = fitted.decide(X)
-    for name in "ab":
-        own = (X["group"] == name).to_numpy()
-        row = frame.loc[f"group = {name}"]
-        assert row["n_rows"] == own.sum()
-        assert row["n_accepted"] == decided.accepted[own].sum()
-        assert row["n_wrong"] == y[own & decided.accepted].sum()
-        assert row["n_refused_wrong"] == y[own & ~decided.accepted].sum()
-    assert len(repr(found).splitlines()) <= 15
-    bare = fitted.compare_groups(X)
-    assert bare.rows[0].n_wrong is None
-    with pytest.raises(ValueError, match="groups"):
-        SelectiveClassifier(frozen(), 0.05).fit(X, y).compare_groups(X, y)
-
-
-def test_a_report_has_a_section_on_groups():
+def test_a_report_gives_the_results_of_each_group():
     rng = np.random.default_rng(3)
     y = rng.integers(2, size=3000)
     X = pd.DataFrame(rng.normal(size=(3000, 2)) + 2.2 * y[:, None], columns=["p", "q"])
     group = np.where(X["p"] > 1.0, "high", "low")
     model = FrozenEstimator(SEPClassifier(random_state=0).fit(X[:1000], y[:1000]))
     fitted = SelectiveClassifier(model, 0.1, by="side").fit(X[1000:], y[1000:], groups=group[1000:])
-    found = fitted.compare_groups(X[1000:], y[1000:], groups=group[1000:])
+    decided = fitted.decide(X[1000:], groups=group[1000:])
     shown = report(fitted, X[1000:], y[1000:], groups=group[1000:])
-    assert "Groups\n------\n" in str(shown)
-    assert [check.about for check in shown.figures.checks] == [row.name for row in found.rows]
-    assert shown.figures.to_dict()["groups"]["rows"][0]["name"] == found.rows[0].name
+    (results,) = shown.figures.results
+    assert [own.name for own in results.groups] == [check.about for check in shown.figures.checks]
+    for own in results.groups:
+        rows = decided[group[1000:] == own.name.removeprefix("side = ")]
+        assert (own.n_rows, own.n_accepted) == (len(rows), rows.accepted.sum())
+    assert "By group of the promise" in str(shown)
 
 
 def test_saved_loaded_and_exported_with_one_threshold_only(tmp_path):

@@ -282,18 +282,17 @@ def results_by(
     beside: Beside, groups: Mapping[str, NDArray[Any]], accepted: BoolArray, right: BoolArray | None
 ) -> tuple[ColumnResults, ...]:
     """The results of each group, for each column."""
-    return tuple(
-        ColumnResults(name, _results(names, beside.columns[name], accepted, right)) for name, names in groups.items()
-    )
+    return tuple(results_of(name, names, beside.columns[name], accepted, right) for name, names in groups.items())
 
 
-def _results(
-    names: NDArray[Any], values: NDArray[Any], accepted: BoolArray, right: BoolArray | None
-) -> tuple[GroupResult, ...]:
+def results_of(
+    column: str, names: NDArray[Any], values: NDArray[Any], accepted: BoolArray, right: BoolArray | None
+) -> ColumnResults:
+    """The results of each group of a column, given the name of each row's group."""
     ordered = _in_order(names, values)
     rest = ordered[MOST_GROUPS:]
     made = [_result(name, names == name, accepted, right) for name in ordered[:MOST_GROUPS]]
-    return (*made, *([_result(OTHERS, np.isin(names, rest), accepted, right)] if rest else []))
+    return ColumnResults(column, (*made, *([_result(OTHERS, np.isin(names, rest), accepted, right)] if rest else [])))
 
 
 def _in_order(names: NDArray[Any], values: NDArray[Any]) -> Sequence[str]:

@@ -59,7 +59,6 @@ def document_of(figures: ReportFigures) -> Document:
         Section("Other thresholds", _thresholds(figures.thresholds), "thresholds"),
         Section("Confused labels", _confusions(figures.confusion), "confusions"),
         Section("Results by column", _by_column(figures.results), "by-column"),
-        Section("Groups", _groups(figures), "groups"),
         Section("Rows to review", _review(figures), "review"),
         Section("Accepted but wrong", _wrong(figures), "wrong"),
         Section("Feature importance", _importances(figures.importances), "matters"),
@@ -230,26 +229,6 @@ def _by_column(results: Sequence[ColumnResults]) -> list[Part]:
         head = (column.column, "rows", "accepted", *right, "to a person")
         made.append(Table(f"By {column.column}", head, rows))
     return made
-
-
-def _groups(figures: ReportFigures) -> list[Part]:
-    """How groups compare with all rows together."""
-    if figures.groups is None:
-        return []
-    intro = "Abstaining should help every group: its accepted rows should be wrong less often than the rest."
-    rows = [
-        [
-            row.name,
-            f"{row.n_rows:,}",
-            share_of(row.n_accepted, row.n_rows),
-            share_of(row.n_wrong, row.n_accepted),
-            share_of(row.n_refused_wrong, row.n_rows - row.n_accepted),
-            "yes" if row.has_promise else "no",
-        ]
-        for row in (*figures.groups.rows, figures.groups.everyone)
-    ]
-    head = ("group", "rows", "accepted", "wrong among accepted", "wrong among the rest", "promise")
-    return [intro, Table("Acceptance and errors by group", head, rows)]
 
 
 def _wrong(figures: ReportFigures) -> list[Part]:

@@ -15,7 +15,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, partition_behind, replace_columns, weighed_behind
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import decide_rows, decide_with_trust
-from sepc.estimators.selective.groups import GroupComparison, has_columns
+from sepc.estimators.selective.groups import has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, makes_promise, partition_in, unwrap
 from sepc.landscape.figures import LandscapeFigures
@@ -46,7 +46,7 @@ from sepc.reporting._model_figures import (
 )
 from sepc.reporting._partition_chart import Picture, picture
 from sepc.reporting._partitions import category_positions, names_of_regions
-from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
+from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, results_of, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature
@@ -79,8 +79,6 @@ class ReportFigures(ShownAsCard):
         with out-of-fold probabilities do.
     warnings : tuple of str
         Other warnings.
-    groups : GroupComparison or None
-        How groups compare, if the estimator makes promises for them.
     landscape : LandscapeFigures or None
         How the ellipsoids of the classes overlap in training; there is no partition of these rows.
     picture : Picture or None
@@ -122,7 +120,6 @@ class ReportFigures(ShownAsCard):
     promise: tuple[str, ...]
     checks: tuple[TrustCheck, ...]
     warnings: tuple[str, ...]
-    groups: GroupComparison | None
     landscape: LandscapeFigures | None
     picture: Picture | None
     regions: RegionTable | None
@@ -201,6 +198,10 @@ def figures_of(
     regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
     lacking = {} if partition is None else _count_lacking(decisions, partition)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
+    if keys is not None:
+        groups = unwrap(estimator).classifier.promise_.groups
+        of_promise = np.array([groups.name(key) for key in keys], dtype=object)
+        results = (results_of("group of the promise", of_promise, of_promise, accepted, right), *results)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
         estimator=kind,
@@ -213,7 +214,6 @@ def figures_of(
         promise=tuple(map(visible, promise_of(estimator))),
         checks=checks,
         warnings=(*warnings_of(not_found), *_unknown_labels(figures)),
-        groups=None if keys is None else _compare_groups(estimator, decisions, right, keys),
         landscape=landscape,
         picture=drawn,
         regions=regions,
@@ -265,13 +265,6 @@ def _count_lacking(decisions: Decisions, partition: SEPDecisions) -> dict[int, i
     is_thin = (np.asarray(decisions.cause) == Cause.THIN) & (partition.counts.sum(axis=1) < ENOUGH_CASES)
     regions, counts = np.unique(partition.region[is_thin], return_counts=True)
     return dict(zip(regions.tolist(), counts.tolist(), strict=True))
-
-
-def _compare_groups(
-    estimator: Any, decisions: Decisions, right: BoolArray | None, keys: NDArray[Any]
-) -> GroupComparison | None:
-    promise = unwrap(estimator).classifier.promise_
-    return GroupComparison.of(decisions.accepted, right, keys, promise.groups, promise.covered)
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:

@@ -34,7 +34,6 @@ from sepc.estimators.selective.costs import Costs, choose_cheapest
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for
 from sepc.estimators.selective.groups import (
     Certificates,
-    GroupComparison,
     Groups,
     Key,
     codes_of,
@@ -481,29 +480,6 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         check_regions(fitted.estimator_, decided, "Certificates are for regions")
         wrong = decided.label != check_labels(y, "SelectiveClassifier")
         return Certificates.of(decided.region, wrong, fitted.confidence)
-
-    def compare_groups(self, X: ArrayLike, y: ArrayLike | None = None, *, groups: Any = None) -> GroupComparison:
-        """Compare groups on other rows: how many are accepted (coverage), and how many of these are wrong (risk).
-
-        Parameters
-        ----------
-        X : array or DataFrame of n rows
-        y : array of shape (n,), optional
-            True labels; without them, acceptance alone is compared.
-        groups : array of n rows, DataFrame or mapping of names to arrays, optional
-            The columns `by`, if they are not in `X`.
-
-        Returns
-        -------
-        GroupComparison
-        """
-        fitted = as_fitted(self)
-        known = fitted.promise_.groups
-        if known is None:
-            raise ValueError("There are no groups to compare; name the columns that define them in by.")
-        decisions, keys = fitted.decide(X, groups=groups), known.of(X, groups)
-        right = None if y is None else np.asarray(decisions.label == check_labels(y, "SelectiveClassifier"))
-        return GroupComparison.of(decisions.accepted, right, keys, known, fitted.promise_.covered)
 
     def _probabilities(self, X: Any) -> FloatArray:
         known = np.asarray(self.estimator_.classes_)
