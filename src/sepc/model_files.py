@@ -24,7 +24,7 @@ from sepc.io.codec import Node, Reader, Writer
 from sepc.io.container import FORMAT, decode, encode, read_bytes
 from sepc.io.estimator_fields import InnerModels
 from sepc.io.history import digest_of_model, history_of
-from sepc.io.inspection import Inspection, without_lost_promises
+from sepc.io.inspection import Inspection
 from sepc.io.signatures import read_verified
 from sepc.wording import version_of
 
@@ -221,5 +221,4 @@ def describe(data: bytes) -> Inspection:
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
     node = reader.part("model").node
-    shown = without_lost_promises(node)
-    return Inspection(FORMAT, reader.text("library"), shown, len(arrays), n_bytes, history_of(node, arrays))
+    return Inspection(FORMAT, reader.text("library"), node, len(arrays), n_bytes, history_of(node, arrays))

@@ -182,11 +182,11 @@ def test_another_model_is_recognised(name, tmp_path):
     promise.decide(X)
 
 
-def test_a_model_that_was_fitted_inside_is_recognised_and_neither_exported_nor_edited():
+def test_a_model_that_was_fitted_inside_is_recognised_and_not_exported():
     promise = sepc.SelectiveClassifier(SMALL, max_risk=0.2, random_state=0).fit(X, Y)
     export(promise, "duckdb", "rows")
     fit(promise.estimator_)
-    for ask in (promise.decide, lambda _: export(promise, "duckdb", "rows"), lambda _: promise.without_edits()):
+    for ask in (promise.decide, lambda _: export(promise, "duckdb", "rows")):
         with pytest.raises(ValueError, match=CHANGED):
             ask(X)
 

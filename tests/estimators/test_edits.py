@@ -13,7 +13,6 @@ from mixed_tables import patients
 from optional import package_or_skip
 from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from zoo import fitted_once
 
@@ -260,16 +259,13 @@ def test_models_without_log_odds_are_not_edited():
         SEPClassifier(trust="counts").fit(X, y).edited(Edit.flatten("age"), **SIGNED)
     with pytest.raises(ValueError, match="one class"):
         SEPClassifier().fit(X, np.zeros(100)).edited(Edit.flatten("age"), **SIGNED)
-    foreign = SelectiveClassifier(RandomForestClassifier(5), max_risk=0.5, random_state=0)
-    with pytest.raises(TypeError, match="RandomForestClassifier"):
-        foreign.fit(*load_wine(return_X_y=True)).edited(Edit.flatten("age"), **SIGNED)
 
 
-@pytest.mark.parametrize("forged", ["date", "kind", "nothing made", "fixed", "code", "sizes", "lost nothing"])
+@pytest.mark.parametrize("forged", ["date", "kind", "nothing made", "fixed", "code", "sizes"])
 def test_forged_edits_are_refused(forged):
-    selective = SelectiveClassifier(FrozenEstimator(of_table()), max_risk=0.4).fit(*patients(200, seed=1))
-    edited = selective.edited(EDITS["flatten"], EDITS["drop a category"], **SIGNED)
-    arrays, content = decode(to_bytes(edited))
+    edited = of_table().edited(EDITS["flatten"], EDITS["drop a category"], **SIGNED)
+    selective = SelectiveClassifier(FrozenEstimator(edited), max_risk=0.4).fit(*patients(200, seed=1))
+    arrays, content = decode(to_bytes(selective))
     arrays, own = dict(arrays), content["model"]["estimator"]["ours"]
     edits, where = own["edits"], "model/estimator/ours/edits/"
     match forged:
@@ -285,8 +281,6 @@ def test_forged_edits_are_refused(forged):
             arrays[f"{where}typical"] = arrays[f"{where}typical"] + 100.5
         case "sizes":
             arrays[f"{where}original/lines"] = arrays[f"{where}original/lines"][:-1]
-        case "lost nothing":
-            content["model"]["promise"]["edits"] = copy.deepcopy(edits["made"])
     with pytest.raises(FormatError):
         from_bytes(encode(arrays, content))
 

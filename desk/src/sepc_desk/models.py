@@ -58,8 +58,6 @@ class Model:
     def acceptance(self) -> dict[str, Any]:
         """The trust from which the model accepts a label, and its promise, if it makes one."""
         if hasattr(self.estimator, "promise_"):
-            if self.estimator.lost_promise_ is not None:
-                return {"kind": "lost_promise"}
             names = ("threshold", "risk_bound", "confidence", "coverage")
             found = {name: _plain_promise(getattr(self.estimator.promise_, name)) for name in names}
             return {"kind": "promise", **{name: value for name, value in found.items() if value is not None}}

@@ -104,14 +104,11 @@ def _ignored(table: TableFile, used: Collection[str]) -> list[str]:
 
 def _remarks(estimator: Any) -> list[str]:
     """What is to be said of an edited model; nothing for others."""
-    from sepc.estimators.selective.estimator import has_lost_promise
     from sepc.estimators.unwrapping import edits_in
     from sepc.model.edits import count_of_edits
-    from sepc.reporting.facts import promise_of
 
     edits = edits_in(estimator)
-    said = [f"Edited model: {count_of_edits(edits)}; sepc inspect lists them."] if edits else []
-    return [*said, *promise_of(estimator)] if has_lost_promise(estimator) else said
+    return [f"Edited model: {count_of_edits(edits)}; sepc inspect lists them."] if edits else []
 
 
 def _score(rows: RowReader, decide: Decider, writer: Any, options: argparse.Namespace) -> Counter[str]:

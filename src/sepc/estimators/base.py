@@ -113,7 +113,7 @@ class DecidingClassifier(FittedAtOnce, ClassifierMixin, BaseEstimator, Generic[D
     def edited(self, *edits: Edit, author: str, reason: str, date: Any) -> Self:
         """A copy of the model with more edits; the model itself stays as it is.
 
-        A promise made before does not hold for the copy: see `SelectiveClassifier.lost_promise_`.
+        A `SelectiveClassifier` refuses, since its promise is about the model as it is: edit the model inside.
 
         Parameters
         ----------

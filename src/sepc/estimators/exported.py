@@ -17,7 +17,6 @@ from sepc.columns.categories import Categories
 from sepc.columns.table import LARGEST_EXACT
 from sepc.estimators.base import DecidingClassifier
 from sepc.estimators.selective.estimator import SelectiveClassifier
-from sepc.estimators.selective.promise import LOST
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.unwrapping import edits_in, is_partition
 from sepc.model.proofs import proofs_of
@@ -39,7 +38,6 @@ class Exported:
     thresholds: FloatArray
     is_promised: bool
     classes: NDArray[Any]
-    is_lost: bool = False
 
     @classmethod
     def of(cls, model: Any, target: str) -> Exported:
@@ -63,8 +61,7 @@ class Exported:
             )
         by_min_trust = np.full(len(inner.classes_), float(inner.min_trust))
         thresholds = _promised_thresholds(model, inner.classes_) if is_promised else by_min_trust
-        is_lost = is_promised and model.lost_promise_ is not None
-        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_, is_lost)
+        return cls(type(model).__name__, inner, thresholds, is_promised, model.classes_)
 
     @cached_property
     def model(self) -> SEPModel:
@@ -73,10 +70,9 @@ class Exported:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of the exported model must know: its edits, that they cost it its promise, and its proofs."""
+        """What a reader of the exported model must know: its edits, and its proofs."""
         edits = tuple(f"Edited: {edit}." for edit in edits_in(self.decider))
-        proofs = tuple(map(str, proofs_of(self.decider.model_)))
-        return (*edits, LOST, *proofs) if self.is_lost else (*edits, *proofs)
+        return (*edits, *map(str, proofs_of(self.decider.model_)))
 
     @cached_property
     def weights(self) -> Weights:

@@ -14,7 +14,6 @@ from sepc.wording import name_of
 # The most classes and features to name, and the most parameters; no estimator has more parameters.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
-LOST_PROMISE = "no promise holds: the model was edited after it was made"
 
 Facts = Iterator[tuple[int, str, str]]
 
@@ -72,24 +71,12 @@ def _facts(node: Any, n_deep: int = 0) -> Facts:
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
     for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
         yield n_deep, f"edit {i}", edit
-    if node.get("promise") == LOST_PROMISE:
-        yield n_deep, "promise", LOST_PROMISE
     if lost := _part(parameters, "lost"):
         yield n_deep, "parameters not saved", _some(lost, MOST_PARAMETERS)
     if held := _part(node, "estimator"):
         ours = held.get("ours")
         yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
         yield from _facts(ours, n_deep + 1)
-
-
-def without_lost_promises(node: Any) -> Any:
-    """The description of a model without the promises that edits made void, lest one is taken for holding."""
-    if not isinstance(node, dict):
-        return node
-    held = _part(node, "estimator")
-    inside = {"estimator": {**held, "ours": without_lost_promises(held["ours"])}} if "ours" in held else {}
-    lost = {"promise": LOST_PROMISE} if node.get("is_lost") is True else {}
-    return node | inside | lost
 
 
 def _part(node: Node, name: str) -> Node:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sepc.estimators.selective.estimator import has_lost_promise
 from sepc.estimators.unwrapping import (
     classifier_name,
     decider_in,
@@ -70,7 +69,7 @@ def _of_wrapper(estimator: Any) -> dict[str, str]:
     inner, strata = getattr(estimator, "inner", None), strata_of(estimator)
     if inner is not None and strata is None:
         facts["around"] = classifier_name(inner)
-    if hasattr(estimator, "promise_") and not has_lost_promise(estimator):
+    if hasattr(estimator, "promise_"):
         facts["calibration rows"] = f"{estimator.promise_.n_rows:,}"
     if strata is not None:
         facts["strata"] = f"{len(strata):,}, {len(estimator.routes_):,} with a model of their own"

@@ -22,18 +22,13 @@ class Lack(IntEnum):
     TRUST = 0
     GROUP = 1
     REGION = 2
-    EDITED = 3
 
 
 NEEDS = {
     Lack.TRUST: "the promise requires more trust",
     Lack.GROUP: "there is no promise for its group",
     Lack.REGION: "there are too few calibration rows in its region",
-    Lack.EDITED: "there is no promise, because the model was edited after it was made",
 }
-
-
-COVERS = {True: "covers", False: "does not cover"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -82,9 +77,8 @@ class SelectiveDecisions(Decisions):
 
     def _reasons(self) -> list[Reason]:
         reasons = []
-        for reason, is_covered, lack in zip(self.inner._reasons(), self.accepted, self.lack, strict=True):
-            covers = "No promise covers it." if lack == Lack.EDITED else f"The promise {COVERS[bool(is_covered)]} it."
-            reason = reason.with_sentence(covers)
+        for reason, is_covered in zip(self.inner._reasons(), self.accepted, strict=True):
+            reason = reason.with_sentence(f"The promise {'covers' if is_covered else 'does not cover'} it.")
             is_qualified = is_covered and self.missed
             reasons.append(Reason((Sentence(self.missed), *reason.sentences), reason.brief) if is_qualified else reason)
         return reasons

@@ -18,7 +18,6 @@ from sepc._typing import BoolArray, FloatArray, LazyTable, RowsLike
 from sepc.decisions.decisions import LATER, NO_REGIONS, Decisions
 from sepc.errors import NoPromiseWarning
 from sepc.estimators.base import (
-    DecidingClassifier,
     LabelPreservingWrapper,
     check_given,
     check_labels,
@@ -44,7 +43,7 @@ from sepc.estimators.selective.groups import (
     len_of,
     names_in,
 )
-from sepc.estimators.selective.promise import LOST, CostMatrix, Promise, errors_by_label
+from sepc.estimators.selective.promise import CostMatrix, Promise, errors_by_label
 from sepc.estimators.selective.shift import Rows, check_shift, choose_for_target
 from sepc.estimators.selective.thresholds import (
     Answers,
@@ -54,7 +53,7 @@ from sepc.estimators.selective.thresholds import (
     decide_left_out,
     grid_of,
 )
-from sepc.estimators.unwrapping import edits_in, unwrap
+from sepc.estimators.unwrapping import edits_in
 from sepc.io.codec import Node, Reader, Writer, labels_from, labels_to_node, record_from, record_to_node
 from sepc.io.estimator_fields import InnerModels, check_inner, fields_to_node, restore_fields
 from sepc.model.edits import Edit
@@ -164,8 +163,6 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         What is promised, for which rows and from what; `str` puts it in words.
     provenance_ : Provenance or None
         A digest of the calibration rows, and versions; None if read from a file of 0.1.0.
-    lost_promise_ : Promise or None
-        After `edited`: the promise of the model before. It no longer holds, and no row is accepted until a new `fit`.
     made_for_ : MadeFor
         The model that the promise was made for. Once that is fitted again or changed in another way, `decide` and
         `save` raise an error.
@@ -322,7 +319,6 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
                 about, grid = _about(decided.label, label), grid_of(training, label)
                 controls[label] = choose_threshold(trust[about], wrong[about], grid, risk, each, n)
         n_accepted = sum(max(control.n_accepted - n, 0) for control in controls.values())
-        self.lost_promise_ = None
         self.promise_ = Promise(
             risks={label: float(risk) for label, risk in risks.items()},
             confidence=self.confidence,
@@ -351,7 +347,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         selective.estimator_, selective.made_for_ = selective.estimator, MadeFor(selective.estimator)
         selective.classes_ = np.asarray(fitted.classes_)
         take_features(selective, fitted)
-        selective.promise_, selective.lost_promise_ = replace(promise, edits=edits_in(fitted)), None
+        selective.promise_ = replace(promise, edits=edits_in(fitted))
         return selective
 
     @property
@@ -365,25 +361,12 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         return as_fitted(self).promise_.coverage
 
     def with_edits(self, edits: Sequence[Edit]) -> Self:
-        """A copy of the model with exactly these edits, which are signed; its promise is lost.
-
-        If these are the edits that the model had when the promise was made, it holds again.
-        """
-        fitted = as_fitted(self)
-        fitted.made_for_.check()
-        is_frozen = isinstance(fitted.estimator_, FrozenEstimator)
-        inside = fitted.estimator_.estimator if is_frozen else fitted.estimator_
-        if not isinstance(inside, DecidingClassifier):
-            raise TypeError(
-                f"{type(inside).__name__} inside the SelectiveClassifier cannot be edited; an SEPClassifier can."
-            )
-        inside = inside.with_edits(edits)
-        estimator = FrozenEstimator(inside) if is_frozen else inside
-        edited = fitted.with_fitted(estimator_=estimator, made_for_=MadeFor(estimator))
-        if fitted.estimator is fitted.estimator_:
-            # So that `fit` calibrates the edited model.
-            edited.estimator = edited.estimator_
-        return with_promise(edited, fitted.lost_promise_ or fitted.promise_)
+        """Raise: a promise is about the decisions of its model as it is."""
+        raise TypeError(
+            "A SelectiveClassifier cannot be edited: its promise is about the decisions of the model inside as it is. "
+            "Edit that model, and make a promise on rows that neither it nor the expert has seen: "
+            "SelectiveClassifier(FrozenEstimator(edited), ...).fit(X, y)."
+        )
 
     @overload
     def decide(self, X: LazyTable, *, groups: None = None) -> Any: ...
@@ -433,7 +416,7 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
         """The decisions of the estimator, accepted where the promise covers them; `keys` are the groups of the rows."""
         promise = self.promise_
         thresholds = np.full(len(decided), np.inf)
-        lack = np.full(len(decided), Lack.TRUST if self.lost_promise_ is None else Lack.EDITED)
+        lack = np.full(len(decided), Lack.TRUST)
         if promise.groups is None or keys is None:
             for label, control in promise.controls.items():
                 # Groups that share a threshold need not be distinguished.
@@ -488,8 +471,6 @@ class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
     def summary(self) -> str:
         """The promises in words: a sentence for each one, or why it cannot be made."""
         fitted = as_fitted(self)
-        if fitted.lost_promise_ is not None:
-            return LOST
         if not fitted.made_for_.is_unchanged():
             return CHANGED
         unknown = np.setdiff1d(fitted.classes_, fitted.estimator_.classes_)
@@ -521,27 +502,13 @@ def check_regions(estimator: Any, decided: Decisions, what: str) -> None:
         raise TypeError(f"{what}, but {type(estimator).__name__} has none; use an SEPClassifier.")
 
 
-def has_lost_promise(model: Any) -> bool:
-    """Whether the classifier inside a model had a promise that an edit made void."""
-    return isinstance(getattr(unwrap(model).classifier, "lost_promise_", None), Promise)
-
-
-def with_promise(selective: Selective, promise: Promise) -> Selective:
-    """The model with this promise if it was made for a model with the same edits; else with none."""
-    if edits_in(selective) == promise.edits:
-        return selective.with_fitted(promise_=promise, lost_promise_=None)
-    return selective.with_fitted(promise_=promise.lost(), lost_promise_=promise)
-
-
 def write(selective: SelectiveClassifier, writer: Writer, inner: InnerModels) -> Node:
-    """Write a classifier and its promise, which a reader finds lost if the model has other edits than then."""
+    """Write a classifier and its promise."""
     selective.made_for_.check()
-    promise = selective.lost_promise_ or selective.promise_
     return fields_to_node(selective, without=("estimator", "max_risk", "by", "parents")) | {
         "classes": labels_to_node(selective.classes_),
         "estimator": inner.to_node(selective.estimator_, writer.under("estimator")),
-        "promise": record_to_node(promise, writer.under("promise")),
-        "is_lost": selective.lost_promise_ is not None,
+        "promise": record_to_node(selective.promise_, writer.under("promise")),
     }
 
 
@@ -560,7 +527,7 @@ def read(reader: Reader, inner: InnerModels) -> SelectiveClassifier:
     check_inner(estimator, reader, selective.n_features_in_, classes, all_classes=False)
     if promise.groups is None and not set(promise.controls) <= {None, *classes.tolist()}:
         raise reader.wrong("has promises that do not match its max_risk")
-    selective = with_promise(selective, promise)
-    if reader.value("is_lost", bool) is (selective.lost_promise_ is None):
-        raise reader.wrong("has a promise that was lost by edits that the model does not have, or kept despite some")
+    if promise.edits != edits_in(estimator):
+        raise reader.wrong("has a promise that was made for a model with other edits")
+    selective.promise_ = promise
     return selective

@@ -23,10 +23,6 @@ WEIGH_MORE = (
     "To miss fewer rows of a label, give its errors a higher cost (max_risk=Costs(...)), fit with "
     "class_weight='balanced' (--class-weight balanced), or lower max_risk (--max-risk)."
 )
-LOST = (
-    "There is no promise, and no row is accepted: the model was edited after its promise was made. Make a new one on "
-    "rows that the model has not seen: SelectiveClassifier(FrozenEstimator(model.estimator_), ...).fit(X, y)."
-)
 
 
 @record
@@ -185,10 +181,6 @@ class Promise:
     def covered(self) -> list[Key]:
         """The labels or groups whose rows may be accepted."""
         return [key for key, control in self.controls.items() if math.isfinite(control.threshold)]
-
-    def lost(self) -> Promise:
-        """What is left of the promise for a model that was edited: nothing."""
-        return Promise({}, self.confidence, self.confidence_each, {}, 0, 0.0, (), 0)
 
     def errors_in_words(self) -> str:
         """The errors of each true label if one of them has more than promised; otherwise empty."""
