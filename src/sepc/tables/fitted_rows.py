@@ -31,7 +31,7 @@ def rows_for_fit(file: str | PathLike[str] | TableFile, y: Any, forced: Collecti
     X, labels, n_without = file.read(y)
     if n_without:
         left_out = counted(n_without, "row without a label is", "rows without a label are")
-        warnings.warn(f"{left_out} left out.", LeftOutWarning, stacklevel=5)
+        warnings.warn(f"{left_out} left out.", LeftOutWarning, stacklevel=4)
     return X, labels
 
 

@@ -254,6 +254,10 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files it must be None.")
             X, y = rows_for_fit(X, y, self.force_features or ())
+        return self._fit_table(X, y, sample_weight, settings)
+
+    def _fit_table(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Self:
+        """Fit to a table in memory or a collection."""
         if self.max_features is not None:
             settings = replace(settings, kept=best_columns(self, X, y, sample_weight))
         training = prepare(X, y, settings, sample_weight)
