@@ -22,12 +22,9 @@ SMALL = sepc.SEPClassifier(trust="counts", max_ellipsoids=2)
 # Each estimator, and the parameters it is given before it is fitted to the other rows.
 ESTIMATORS = {
     "sep": (sepc.SEPClassifier(max_ellipsoids=2), {"trust": "counts"}),
-    "out of fold": (sepc.SEPClassifier(max_ellipsoids=2, out_of_fold=True), {"out_of_fold": False}),
     "trusted": (sepc.TrustedClassifier(SMALL, partition=SMALL, cv=2), {"cv": 3}),
     "stratified": (sepc.RoutedClassifier(SMALL, by="k", min_rows=30), {"by": "z", "default": SMALL}),
-    "repaired": (sepc.RoutedClassifier(SMALL), {}),
     "selective": (sepc.SelectiveClassifier(SMALL, max_risk=0.2, random_state=0), {"max_risk": 0.3, "confidence": 0.9}),
-    "selective by": (sepc.SelectiveClassifier(SMALL, max_risk=0.3, by="k", random_state=0), {"by": "z"}),
 }
 
 
