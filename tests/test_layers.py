@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "points": {"numpy", "scipy", "dask", "pyarrow"},
 }
 ENGINES = {
-    "dask": {"engines.py", "dask_scoring.py", "base.py"},
+    "dask": {"engines.py", "given_rows.py", "base.py"},
     "pyarrow": {
         "streams.py",
         "_batches.py",

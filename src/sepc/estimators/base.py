@@ -21,9 +21,17 @@ from sepc.columns.table import LARGEST_EXACT, cells_of, is_gap, is_table, refuse
 from sepc.columns.table import column_names as names_in_table
 from sepc.decisions.decisions import NO_REGIONS, Decisions, index_of, positions_of, probability_of, rename_features
 from sepc.decisions.kinds import Cause
-from sepc.estimators.dask_scoring import array_of_blocks, frame_of_blocks, is_lazy
 from sepc.estimators.fitted_record import FittedAtOnce, as_fitted
-from sepc.estimators.given_rows import check_order, decide_as_given, given_features, pointing_to_decide, with_left_out
+from sepc.estimators.given_rows import (
+    array_of_blocks,
+    check_order,
+    decide_as_given,
+    frame_of_blocks,
+    given_features,
+    is_lazy,
+    pointing_to_decide,
+    with_left_out,
+)
 from sepc.estimators.unwrapping import classifier_name, edits_in, unwrap, warn_if_broken
 from sepc.model.edits import Edit
 from sepc.points.inputs import refuse_missing_labels

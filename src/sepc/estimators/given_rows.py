@@ -1,4 +1,4 @@
-"""Convert rows as users pass them to rows as a model takes them: columns by name, one row as a dict or a Series."""
+"""Convert rows as users pass them to rows as a model takes them: columns by name, dicts, blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sepc.columns.table import column_names, refuse_masked, refuse_repeated, with_columns
 from sepc.decisions.decisions import Decisions, frame_of_rows, index_of, replace_columns
@@ -196,3 +196,60 @@ def _record(row: Any) -> Mapping[Any, Any]:
         raise ValueError("The Series has two values of the same name; it is unclear which is meant.")
     values: dict[Any, Any] = row.to_dict()
     return values
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a Dask collection."""
+    return hasattr(type(X), "__dask_graph__")  # pandas takes ten times as long to find that an instance lacks it
+
+
+def frame_of_blocks(function: Callable[[Any, Any], Any], model: Any, X: Any, none: Any) -> Any:
+    """Apply `function` to every block, as a Dask DataFrame; `none` is its result for zero rows."""
+    import dask.dataframe as dd
+    from dask import delayed
+
+    check_columns(model, X, lambda example: given_features(model, example))
+    if _is_frame(X):
+        return X.map_partitions(function, model, meta=none)
+    # As a task of its own, the model is hashed and sent once, not once per block.
+    there = delayed(model, pure=True, traverse=False)
+    blocks = [delayed(function, pure=True)(block, there) for block in _whole_rows(X).to_delayed().ravel()]
+    return dd.from_delayed(blocks, meta=none)
+
+
+def array_of_blocks(function: Callable[[Any, Any], Any], model: Any, X: Any, none: Any) -> Any:
+    """Apply `function` to every block, as a Dask array; `none` is its result for zero rows."""
+    check_columns(model, X, lambda example: with_left_out(model, example))
+    if _is_frame(X):
+        return X.map_partitions(function, model, meta=none)
+    X = _whole_rows(X)
+    shape = {"drop_axis": 1} if none.ndim == 1 else {"chunks": (X.chunks[0], (none.shape[1],))}
+    return X.map_blocks(function, model, meta=none, **shape)
+
+
+def check_columns(model: Any, X: Any, taken: Callable[[Any], Any]) -> None:
+    """Check the columns, converted by `taken`, against those of the model without computing a row."""
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError(f"X is a Dask {type(X).__name__}; expected a DataFrame, or an array with rows and columns.")
+    example = taken(_example(X) if _is_frame(X) else np.zeros((1, X.shape[1])))
+    if hasattr(model, "check_columns"):
+        model.check_columns(example)
+    if hasattr(model, "n_features_in_"):
+        _check_feature_names(model, example, reset=False)
+        _check_n_features(model, example, reset=False)
+
+
+def _example(X: Any) -> Any:
+    """A few made-up rows with the columns and types of a Dask DataFrame."""
+    from dask.dataframe.utils import make_meta, meta_nonempty
+
+    return meta_nonempty(make_meta(X))
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns")
+
+
+def _whole_rows(X: Any) -> Any:
+    """Rechunk the array so that every block holds whole rows."""
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X

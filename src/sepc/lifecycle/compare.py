@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sepc._typing import BoolArray
 from sepc.decisions.decisions import partition_behind
-from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.selective.groups import group_description, keys_of, len_of
 from sepc.lifecycle._changed_parts import ChangedRows, ModelPart, changed_parts, threshold_in_words
 from sepc.lifecycle._paired_decisions import CountTally, PairedDecisions, decide_both, known_labels, masks_of

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
 from sepc.estimators.base import DecidingClassifier, check_labels
-from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import rows_digest
+from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.unwrapping import edits_in, is_repaired, makes_promise, partition_in
 from sepc.io.atomic_files import replacing
 from sepc.lifecycle.receipts import Receipt, ReceiptError, Salts, digest_of_all, keyed_digest, salted_digests

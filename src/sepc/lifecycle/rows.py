@@ -16,7 +16,7 @@ from sepc._typing import FloatArray, IntArray
 from sepc.columns.table import column_names
 from sepc.decisions.decisions import NO_REGIONS, Decisions, partition_behind, routed_behind
 from sepc.estimators.base import decide_with_trust
-from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import Unwrapped, partition_in, region_layers
 from sepc.model.names import region_name

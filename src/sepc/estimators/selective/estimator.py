@@ -24,10 +24,9 @@ from sepc.estimators.base import (
     empty_decisions,
     take_features,
 )
-from sepc.estimators.dask_scoring import is_lazy
 from sepc.estimators.decided_rows import provenance_of_decided
 from sepc.estimators.fitted_record import as_fitted, at_once
-from sepc.estimators.given_rows import decide_as_given
+from sepc.estimators.given_rows import decide_as_given, is_lazy
 from sepc.estimators.selective._made_for import CHANGED, MadeFor
 from sepc.estimators.selective.costs import Costs, choose_cheapest
 from sepc.estimators.selective.decisions import Lack, SelectiveDecisions, columns_for

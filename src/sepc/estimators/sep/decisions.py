@@ -14,8 +14,8 @@ from sepc.columns.preparation import Preparation
 from sepc.decisions.decisions import LATER, SHARED, Decision, Decisions, replace_columns
 from sepc.decisions.kinds import Reason
 from sepc.decisions.letter import Grounds, Words
-from sepc.estimators.sep._named_terms import grounds_of
 from sepc.estimators.sep.reasons import SEPReasons
+from sepc.estimators.sep.row_phrases import grounds_of
 from sepc.model.gaps import EmptyCategory, is_certain, likely_values, possible_ellipsoids, value_of_information
 from sepc.model.rules import judge_any, look_up_causes
 from sepc.model.sep_model import SEPModel

@@ -13,10 +13,12 @@ import numpy as np
 from sepc._typing import BoolArray, IntArray
 from sepc.columns.preparation import UNREAD
 from sepc.decisions.kinds import Cause, Reason, Rule, Sentence, Shorter
-from sepc.estimators.sep._named_terms import NamedTerm, NamedTerms, known_columns
 from sepc.estimators.sep.row_phrases import (
+    NamedTerm,
+    NamedTerms,
     RowPhrases,
     gauges_of,
+    known_columns,
     missing_columns,
     separating_features,
     unusual_features,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.columns.preparation import Preparation, feature_displays
 from sepc.columns.training_rows import TrainingRows
-from sepc.estimators.dask_scoring import is_lazy
+from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.sep.weighed_columns import CategoryColumn
 from sepc.kernels.numeric import RANGE_TO, power_of_two, refuse_unworkable, width
 from sepc.model.sep_model import SEPModel
