@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar, cast, overload
+from typing import Any, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -104,9 +104,6 @@ def risks_of_labels(max_risk: MaxRisk, classes: NDArray[Any]) -> dict[Any, float
         known = listed(map(shown, classes))
         raise ValueError(f"max_risk names {listed(map(shown, unknown))}; the classes are {known}.")
     return dict(max_risk)
-
-
-Selective = TypeVar("Selective", bound="SelectiveClassifier")
 
 
 class SelectiveClassifier(LabelPreservingWrapper[SelectiveDecisions]):
