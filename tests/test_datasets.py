@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from sepc import datasets
+from sepc_benchmarks import datasets
 
 # Rows of each class, largest class first.
 CLASSES = {
