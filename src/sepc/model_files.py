@@ -220,6 +220,12 @@ def describe(data: bytes) -> Inspection:
     arrays, content = decode(data)
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    node = reader.part("model").node
-    shown = without_lost_promises(node)
-    return Inspection(FORMAT, reader.text("library"), shown, len(arrays), n_bytes, history_of(node, arrays))
+    node, library = reader.part("model").node, reader.text("library")
+    try:
+        shown = without_lost_promises(node)
+        found = Inspection(FORMAT, library, shown, len(arrays), n_bytes, history_of(node, arrays))
+        # What cannot be told is refused here, not when it is shown.
+        repr(found), str(found), str(found.history)
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise FormatError("The file's description is not in the form that sepc writes.") from error
+    return found
