@@ -171,16 +171,7 @@ Tally: TypeAlias = tuple[FloatArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class Signatures:
-    """A reduction: how many rows lie in exactly which ellipsoids, for every set that occurs.
-
-    Examples
-    --------
-    >>> ellipsoids = Ellipsoid(np.zeros(1), np.eye(1)), Ellipsoid(np.ones(1), np.eye(1))
-    >>> signatures = Signatures.of(ellipsoids, n_features=1, slack=0.0)
-    >>> found = signatures.finish(signatures.map(np.array([[-1.0], [0.5], [0.6], [9.0]])))
-    >>> found.memberships.tolist(), found.counts.tolist()
-    ([[False, False], [True, False], [True, True]], [1, 1, 2])
-    """
+    """A reduction: how many rows lie in exactly which ellipsoids, for every set that occurs."""
 
     stack: Stack
     slack: float

@@ -42,12 +42,6 @@ KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause
 LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64", np.int64), float: ("DOUBLE", float)}
 
 
-def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
-    """One input for each column of a table with categories or dates; empty if the rows come as one matrix."""
-    preparation = exported.decider.encoding_
-    return () if preparation is None else inputs_of(preparation, tuple(outputs))
-
-
 def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]:
     """The metadata of the file: the version of sepc, and everything else as JSON."""
     least = dict(zip(exported.decider.classes_.tolist(), exported.thresholds.tolist(), strict=True))
@@ -66,15 +60,7 @@ def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]
 
 
 def label_constant(classes: NDArray[Any]) -> tuple[NDArray[Any], str]:
-    """The labels as an ONNX constant, and its type; raises TypeError if ONNX has no type for them.
-
-    Examples
-    --------
-    >>> label_constant(np.array([3, 7], dtype=np.int8))
-    (array([3, 7]), 'INT64')
-    >>> label_constant(np.array(["no", "yes"]))[1]
-    'STRING'
-    """
+    """The labels as an ONNX constant, and its type; raises TypeError if ONNX has no type for them."""
     kind, dtype = LABEL_KINDS[type_of_labels(classes, TARGET)]
     return classes.astype(dtype), kind
 
@@ -135,7 +121,8 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     labels, label_kind = label_constant(exported.decider.classes_)
     n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
     kinds |= {"runner_up": label_kind, "terms": "DOUBLE"} if terms else {}
-    inputs = inputs_of_model(exported, kinds)
+    preparation = exported.decider.encoding_
+    inputs = () if preparation is None else inputs_of(preparation, tuple(kinds))
     graph = Graph(taken=[*kinds, *(own.name for own in inputs)])
     values = _decided(graph, exported, inputs)
     for name in ("label", "runner_up") if terms else ("label",):

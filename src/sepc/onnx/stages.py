@@ -97,7 +97,8 @@ def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInp
             categories = preparation.categories[own.column]
             code = _codes(graph, own, categories)
             codes.append(graph("Unsqueeze", code, [0]))
-            features.append(graph("Gather", _with_unseen(categories.encodings), code))
+            # The last row is that of a category not seen in training.
+            features.append(graph("Gather", np.pad(categories.encodings, ((0, 1), (0, 0))), code))
         else:
             values = graph("Unsqueeze", own.name, [1])
             features.append(_with_season(graph, values) if own.column in preparation.seasons else values)
@@ -106,10 +107,6 @@ def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInp
 
 def _joined(graph: Graph, values: list[Value], axis: int) -> Value:
     return graph("Concat", *values, axis=axis) if len(values) > 1 else values[0]
-
-
-def _with_unseen(encodings: FloatArray) -> FloatArray:
-    return np.concatenate([encodings, np.zeros((1, encodings.shape[1]))])
 
 
 def _with_season(graph: Graph, days: Value) -> Value:
@@ -238,7 +235,7 @@ def _by_feature(graph: Graph, weights: Weights, geometry: Geometry, codes: Value
         return terms
     # A category not seen in training adds nothing.
     known = np.split(weights.category_levels, np.cumsum(weights.n_categories)[:-1])
-    added = _levels(graph, [np.vstack([levels, np.zeros(levels.shape[1])]) for levels in known], codes)
+    added = _levels(graph, [np.pad(levels, ((0, 1), (0, 0))) for levels in known], codes)
     return graph("ScatterND", terms, weights.category_features[:, np.newaxis], added, reduction="add")
 
 

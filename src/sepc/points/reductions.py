@@ -150,13 +150,6 @@ class Moments:
 
     Each tile is centred on its own mean, and tiles are merged by the formula of Chan, Golub and LeVeque: one pass over
     the data, and no loss of precision for rows far from zero. An overflow gives a non-finite result, without a warning.
-
-    Examples
-    --------
-    >>> moments = Moments()
-    >>> spread = moments.finish(moments.map(np.array([[1e9], [1e9 + 2.0]])))
-    >>> spread.n, spread.mean.tolist(), spread.scatter.tolist()
-    (2, [1000000001.0], [[2.0]])
     """
 
     origin: FloatArray | None = None

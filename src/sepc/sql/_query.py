@@ -22,13 +22,7 @@ MOST_ARGUMENTS = 100
 
 
 def total(terms: Sequence[SQL]) -> SQL:
-    """The sum of some terms, in pairs of pairs.
-
-    Examples
-    --------
-    >>> total(["a", "b", "c", "d"])
-    '((a + b) + (c + d))'
-    """
+    """The sum of some terms, in pairs of pairs."""
     return in_pairs(terms, "+") if terms else "0"
 
 
@@ -51,26 +45,14 @@ def extreme(function: str, terms: Sequence[SQL]) -> SQL:
 
 
 def first_true(tests: Sequence[tuple[SQL, SQL]], otherwise: SQL) -> SQL:
-    """The value of the first test that holds.
-
-    Examples
-    --------
-    >>> first_true([("a = 1", "2")], "0")
-    'CASE WHEN a = 1 THEN 2 ELSE 0 END'
-    """
+    """The value of the first test that holds."""
     if not tests:
         return otherwise
     return f"CASE {' '.join(f'WHEN {test} THEN {value}' for test, value in tests)} ELSE {otherwise} END"
 
 
 def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
-    """A step function: the level below the first knot, or from each knot up, found by bisection.
-
-    Examples
-    --------
-    >>> steps("x", ["1", "2"], ["10", "20", "30"])
-    'CASE WHEN x < 2 THEN CASE WHEN x < 1 THEN 10 ELSE 20 END ELSE 30 END'
-    """
+    """A step function: the level below the first knot, or from each knot up, found by bisection."""
     if len(set(levels)) == 1:
         return levels[0]
     middle = len(knots) // 2
@@ -325,37 +307,19 @@ def check_text(text: str) -> str:
 
 
 def _quote(text: str, quote: str) -> str:
-    """The text between quotes, with quotes inside doubled.
-
-    Examples
-    --------
-    >>> print(_quote('a "b"; --', '"'))
-    "a ""b""; --"
-    """
+    """The text between quotes, with quotes inside doubled."""
     return quote + check_text(text).replace(quote, 2 * quote) + quote
 
 
 def postgres_text(text: str) -> str:
-    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`.
-
-    Examples
-    --------
-    >>> print(postgres_text("it's"), postgres_text("a\\b"))
-    'it''s' E'a\\b'
-    """
+    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`."""
     if "\\" not in text:
         return _quote(text, "'")
     return "E" + _quote(text.replace("\\", "\\\\"), "'")
 
 
 def spark_text(text: str) -> str:
-    r"""A text literal of Spark; given as bytes if a setting could change the text.
-
-    Examples
-    --------
-    >>> print(spark_text("north"), spark_text("it's"))
-    'north' CAST(X'69742773' AS STRING)
-    """
+    r"""A text literal of Spark; given as bytes if a setting could change the text."""
     if any(character in text for character in "\\'${"):
         return f"CAST(X'{check_text(text).encode().hex()}' AS STRING)"
     return _quote(text, "'")
