@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from types import ModuleType
+from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
@@ -32,22 +33,12 @@ from sepc.wording import version_of
 MOST_NESTED = 8
 
 
-class State(Protocol):
-    """How one kind of estimator is written and read; implemented by the `state` module of its package."""
-
-    def write(self, estimator: Any, writer: Writer, inner: InnerModels) -> Node:
-        """The node of a fitted estimator."""
-
-    def read(self, reader: Reader, inner: InnerModels) -> Any:
-        """The estimator of a node."""
-
-
-# A new kind of estimator needs a package in `estimators`, and a line here.
-STATES: dict[type, State] = {
-    SEPClassifier: cast(State, sep_state),
-    TrustedClassifier: cast(State, trusted_state),
-    SelectiveClassifier: cast(State, selective_state),
-    RoutedClassifier: cast(State, routed_state),
+# How each kind of estimator is written and read. A new kind needs a module with `write` and `read`, and a line here.
+STATES: dict[type, ModuleType] = {
+    SEPClassifier: sep_state,
+    TrustedClassifier: trusted_state,
+    SelectiveClassifier: selective_state,
+    RoutedClassifier: routed_state,
 }
 BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
