@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from sepc.datasets import HOME_VARIABLE
+from sepc_benchmarks.datasets import HOME_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))

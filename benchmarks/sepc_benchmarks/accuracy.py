@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.metrics import aurc
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = (

@@ -30,7 +30,7 @@ from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
 from sepc import SelectiveClassifier
-from sepc.datasets import load
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.explainers import explainers, is_here
 from sepc_benchmarks.measure import save, show
 from sepc_benchmarks.peer_installs import all_installs

@@ -26,11 +26,11 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.lifecycle import audit
 from sepc.lifecycle.audit import check_regions, tail
 from sepc_benchmarks.audit_rivals import by_cleanlab, by_halves, by_tree
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 FIRST_SEED = 1_000

@@ -20,9 +20,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.decisions.kinds import Cause
 from sepc.errors import FlatSetWarning
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 DIMENSIONS = (2, 3, 4, 5, 6)

@@ -28,11 +28,11 @@ import pandas as pd
 from scipy.stats import beta
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.lifecycle import Monitor
 from sepc.lifecycle.audit import check_all_rows
 from sepc.lifecycle.monitoring.columns import column_rows, kolmogorov
 from sepc.lifecycle.monitoring.comparing import column_changes
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = ("adult", "electricity", "wine_quality_white", "magic_gamma_telescope", "page_blocks")

@@ -23,7 +23,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sepc import SEPClassifier
-from sepc.datasets import load
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import medians
 
 Rows = NDArray[np.float64]

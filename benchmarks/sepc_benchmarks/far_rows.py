@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from sepc import SEPClassifier, TrustedClassifier
-from sepc.datasets import load
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SPREADS = (3, 5, 10, 50, 1000)

@@ -28,13 +28,13 @@ from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.estimators.selective.groups import codes_of, control_groups, largest_first
 from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.statistics.rates import fixed_grid
 from sepc_benchmarks.attacking.levels import GROUP, LABEL, TRUST, Levels
 from sepc_benchmarks.attacking.verdict import holm
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.guarantees import CONFIDENCE, Population, error_of_accepted, mapie_threshold
 from sepc_benchmarks.measure import arguments, save, show
 

@@ -19,10 +19,10 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.weighing import WEIGHED_ROWS
 from sepc.metrics import aurc, ece
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 Table = list[dict[str, Any]]

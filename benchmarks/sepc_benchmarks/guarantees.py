@@ -23,11 +23,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.estimators.selective.costs import choose_cheapest
 from sepc.estimators.selective.thresholds import choose_threshold
 from sepc.statistics.rates import fixed_grid, lower_bound
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = (

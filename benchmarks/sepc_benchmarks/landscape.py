@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from threadpoolctl import threadpool_limits
 
-from sepc import Landscape, datasets
+from sepc import Landscape
 from sepc.landscape import landscape as steps
 from sepc.model.membership import locate
+from sepc_benchmarks import datasets
 from sepc_benchmarks.measure import arguments, save, show
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]

@@ -17,10 +17,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from sepc import SEPClassifier, TrustedClassifier
-from sepc.datasets import Dataset, load
 from sepc.errors import FlatSetWarning
 from sepc.estimators.routed import RoutedClassifier
 from sepc.metrics import aurc
+from sepc_benchmarks.datasets import Dataset, load
 from sepc_benchmarks.measure import arguments, save, show
 
 MIN_TRUST = 0.95

@@ -38,8 +38,8 @@ from threadpoolctl import threadpool_limits
 
 import sepc
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.metrics import aurc
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import save, show
 
 # What is known of the last of two classes.

@@ -25,12 +25,13 @@ from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
 
-from sepc import SelectiveClassifier, SEPClassifier, datasets
+from sepc import SelectiveClassifier, SEPClassifier
 from sepc.decisions.kinds import Rule
 from sepc.estimators.exported import Exported
 from sepc.model.membership import squared_radii
 from sepc.onnx import export
 from sepc.onnx.stages import TARGET
+from sepc_benchmarks import datasets
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = ("banknote_authentication", "phoneme", "glass", "magic_gamma_telescope", "pendigits", "segment", "satimage")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.lifecycle import Monitor
 from sepc.lifecycle.monitoring.columns import ColumnRows
 from sepc.lifecycle.monitoring.evidence import column_counts
 from sepc.lifecycle.monitoring.state import Tally
+from sepc_benchmarks.datasets import load
 
 N_TRAINING = 2_000
 # How far rows of a region move, in deviations of a feature; how much more often they come; how far all rows move.

@@ -17,10 +17,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.errors import FlatSetWarning
 from sepc.metrics import aurc, ece
 from sepc.views.outcomes import class_scores, warnings_of
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 MIN_TRUST = 0.95

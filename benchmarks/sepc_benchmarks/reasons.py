@@ -27,9 +27,9 @@ from sklearn.model_selection import train_test_split
 
 import sepc
 from sepc import Cause, SEPClassifier, TrustedClassifier
-from sepc.datasets import load
 from sepc.lifecycle import Monitor
 from sepc.results import Rule
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = ("wdbc", "german_credit_numeric", "heart_cleveland", "adult", "letter", "electricity")

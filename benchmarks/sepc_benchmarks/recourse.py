@@ -28,9 +28,9 @@ from sklearn.utils import resample
 
 import sepc
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.lifecycle import repair
 from sepc.recourses.bounds import Box
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.real_tables import SETS, table_of

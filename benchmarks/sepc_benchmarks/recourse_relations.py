@@ -26,8 +26,8 @@ import pandas as pd
 
 import sepc
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.model.membership import squared_radii
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.recourse import rounded

@@ -29,10 +29,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from sepc import Cause, Decisions
-from sepc.datasets import load
 from sepc.lifecycle import ReviewQueue
 from sepc.lifecycle.reviewing.batch import Bands
 from sepc.lifecycle.reviewing.certificate import Evidence
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 SETS = (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sepc import datasets
 from sepc.looking.look import LOOKED_AT
 from sepc.looking.row_order import row_findings
+from sepc_benchmarks import datasets
 from sepc_benchmarks.measure import arguments, save, show
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]

@@ -27,9 +27,10 @@ from threadpoolctl import threadpool_limits
 
 import sepc.onnx
 import sepc.sql
-from sepc import SEPClassifier, datasets
+from sepc import SEPClassifier
 from sepc import save as save_model
 from sepc.model.membership import squared_radii
+from sepc_benchmarks import datasets
 from sepc_benchmarks.databases import DuckDB, Postgres, SQLite, postgres_programs, postgres_server
 from sepc_benchmarks.measure import arguments, save, show
 from sepc_benchmarks.onnx_parity import FIT_ROWS, SHARES, STEPS, run, session_of

@@ -23,8 +23,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from sepc import SEPClassifier
-from sepc.datasets import load
 from sepc.looking.suspects import doubt, suspected_labels
+from sepc_benchmarks.datasets import load
 from sepc_benchmarks.measure import arguments, save, show
 
 try:

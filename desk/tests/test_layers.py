@@ -16,7 +16,7 @@ import sepc_desk
 
 SOURCE = Path(sepc_desk.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-PUBLIC = {"sepc", "sepc.errors", "sepc.geometry", "sepc.lifecycle", "sepc.metrics", "sepc.results", "sepc.datasets"}
+PUBLIC = {"sepc", "sepc.errors", "sepc.geometry", "sepc.lifecycle", "sepc.metrics", "sepc.results"}
 DOCUMENTED = (
     sepc.SEPClassifier,
     sepc.TrustedClassifier,

@@ -12,22 +12,27 @@ training. Where the 200 came from is not said, nor how large the noise was that 
 needed here. How categories became numbers for the overlap of the whole data set is not said either.
 """
 
+import os
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc import SEPClassifier, datasets, enclose
+from sepc import SEPClassifier, enclose
 from sepc.geometry import overlap_ratio
 
-data = datasets.load("adult")
-text = data.features[list(data.categorical)]
+data = pd.read_csv(Path(os.environ["SEPC_DATA_HOME"], "adult.csv.gz"))
+target = data.pop("target").to_numpy(str)
+text = data.select_dtypes(exclude="number")
 in_stratum = (text == list(text.value_counts().index[0])).all(axis=1)
-varying = [name for name in data.numeric if data.features.loc[in_stratum, name].nunique() > 1]
-X, y = data.features.loc[in_stratum, varying].to_numpy(float), data.target[in_stratum]
+varying = [name for name in data.select_dtypes("number") if data.loc[in_stratum, name].nunique() > 1]
+X, y = data.loc[in_stratum, varying].to_numpy(float), target[in_stratum]
 
 
 def overlap_ratios(X, y):
@@ -37,8 +42,8 @@ def overlap_ratios(X, y):
     return [overlap_ratio(overlap, one) for one in ellipsoids]
 
 
-coded = data.features.assign(**{name: text[name].astype("category").cat.codes for name in text}).to_numpy(float)
-ratios, all_ratios = overlap_ratios(X, y), overlap_ratios(coded, data.target)
+coded = data.assign(**{name: text[name].astype("category").cat.codes for name in text}).to_numpy(float)
+ratios, all_ratios = overlap_ratios(X, y), overlap_ratios(coded, target)
 # Eqs. 7 to 9: one row is added to the predicted label in the region, and one to the largest class in the prior.
 weights = np.array([1, 5 + 1]) * np.array([547 + 1, 256])
 trust = weights[1] / weights.sum()

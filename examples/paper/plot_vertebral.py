@@ -11,19 +11,24 @@ of 310 rows have 31 rows each, of which no whole number is 64.2 %. Both numbers 
 after one decimal), so the folds seem to have had 14 or 28 rows. We show ten shuffles of stratified folds instead.
 """
 
+import os
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sepc import SEPClassifier, datasets, enclose
+from sepc import SEPClassifier, enclose
 from sepc.geometry import overlap_ratio
 
-data = datasets.load("vertebral_column_2c")
-X, y = data.features.to_numpy().round(2), data.target
+data = pd.read_csv(Path(os.environ["SEPC_DATA_HOME"], "vertebral_column_2c.csv"))
+y = data.pop("target").to_numpy(str)
+X = data.to_numpy().round(2)
 ellipsoids = {label: enclose(X[y == label]).ellipsoid for label in ("Normal", "Abnormal")}
 in_both = np.all([one.contains(X) for one in ellipsoids.values()], axis=0)
 overlap = enclose(X[in_both]).ellipsoid

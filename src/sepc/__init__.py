@@ -4,25 +4,29 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sepc.decisions.decisions import Decision, Decisions
-    from sepc.decisions.kinds import Cause
-    from sepc.estimators.base import decide
-    from sepc.estimators.routed import RoutedClassifier
-    from sepc.estimators.selective.costs import Costs
-    from sepc.estimators.selective.estimator import SelectiveClassifier
-    from sepc.estimators.sep.estimator import SEPClassifier
-    from sepc.estimators.trusted import TrustedClassifier
-    from sepc.kernels.enclose import enclose
-    from sepc.landscape.landscape import Landscape
-    from sepc.lifecycle.compare import compare
-    from sepc.looking.look import look
-    from sepc.model.edits import Edit
-    from sepc.model_files import inspect, load, save
-    from sepc.recourses.asking import recourse
-    from sepc.recourses.many_rows import RecourseTable
-    from sepc.recourses.recourse import Recourse
-    from sepc.reporting.report import Report, report
-    from sepc.tables.table_file import read_table
+    from sepc.decisions.decisions import Decision as Decision
+    from sepc.decisions.decisions import Decisions as Decisions
+    from sepc.decisions.kinds import Cause as Cause
+    from sepc.estimators.base import decide as decide
+    from sepc.estimators.routed import RoutedClassifier as RoutedClassifier
+    from sepc.estimators.selective.costs import Costs as Costs
+    from sepc.estimators.selective.estimator import SelectiveClassifier as SelectiveClassifier
+    from sepc.estimators.sep.estimator import SEPClassifier as SEPClassifier
+    from sepc.estimators.trusted import TrustedClassifier as TrustedClassifier
+    from sepc.kernels.enclose import enclose as enclose
+    from sepc.landscape.landscape import Landscape as Landscape
+    from sepc.lifecycle.compare import compare as compare
+    from sepc.looking.look import look as look
+    from sepc.model.edits import Edit as Edit
+    from sepc.model_files import inspect as inspect
+    from sepc.model_files import load as load
+    from sepc.model_files import save as save
+    from sepc.recourses.asking import recourse as recourse
+    from sepc.recourses.many_rows import RecourseTable as RecourseTable
+    from sepc.recourses.recourse import Recourse as Recourse
+    from sepc.reporting.report import Report as Report
+    from sepc.reporting.report import report as report
+    from sepc.tables.table_file import read_table as read_table
 
 # The module that defines each public name, imported on first use so that `import sepc` is quick.
 _HOME = {
@@ -51,31 +55,7 @@ _HOME = {
     "save": "sepc.model_files",
 }
 
-__all__ = [
-    "Cause",
-    "Costs",
-    "Decision",
-    "Decisions",
-    "Edit",
-    "Landscape",
-    "Recourse",
-    "RecourseTable",
-    "Report",
-    "RoutedClassifier",
-    "SEPClassifier",
-    "SelectiveClassifier",
-    "TrustedClassifier",
-    "compare",
-    "decide",
-    "enclose",
-    "inspect",
-    "load",
-    "look",
-    "read_table",
-    "recourse",
-    "report",
-    "save",
-]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.sepc"
 CARD_FILE = "model_card.md"
 N_EXAMPLE_ROWS = 5
+NEEDED = ("sepc", "numpy", "scipy", "scikit-learn", "pandas")
 
 # MLflow's types of columns, by NumPy kind; anything else is a string.
 COLUMN_TYPES = {"b": "boolean", "i": "long", "u": "long", "f": "double", "M": "datetime"}
@@ -92,7 +93,10 @@ def load_model(uri: str) -> Any:
 def _write(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
     """Write the model file and return the arguments for MLflow."""
     save(estimator, folder / MODEL_FILE)
-    _refuse_foreign(folder / MODEL_FILE)
+    try:
+        load(folder / MODEL_FILE)
+    except ForeignModelError as error:
+        raise TypeError(f"Models of other libraries cannot be served by sepc.mlflow: {error}") from error
     table = _with_names(X, estimator)
     example = table[:N_EXAMPLE_ROWS]
     return {
@@ -100,19 +104,8 @@ def _write(estimator: Any, folder: Path, X: Any) -> dict[str, Any]:
         "data_path": str(folder / MODEL_FILE),
         "signature": _signature(table, answers(estimator, example), column_kinds(estimator)),
         "input_example": example,
-        "pip_requirements": _requirements(),
+        "pip_requirements": [f"{name}=={version_of(name)}" for name in NEEDED],
     }
-
-
-def _requirements() -> list[str]:
-    return [f"{name}=={version_of(name)}" for name in ("sepc", "numpy", "scipy", "scikit-learn", "pandas")]
-
-
-def _refuse_foreign(path: Path) -> None:
-    try:
-        load(path)
-    except ForeignModelError as error:
-        raise TypeError(f"Models of other libraries cannot be served by sepc.mlflow: {error}") from error
 
 
 def _with_names(X: Any, estimator: Any) -> pd.DataFrame:

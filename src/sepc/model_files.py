@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from types import ModuleType
+from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
@@ -32,22 +33,12 @@ from sepc.wording import version_of
 MOST_NESTED = 8
 
 
-class State(Protocol):
-    """How one kind of estimator is written and read; implemented by the module of its class."""
-
-    def write(self, estimator: Any, writer: Writer, inner: InnerModels) -> Node:
-        """The node of a fitted estimator."""
-
-    def read(self, reader: Reader, inner: InnerModels) -> Any:
-        """The estimator of a node."""
-
-
-# A new kind of estimator needs a file in `estimators`, and a line here.
-STATES: dict[type, State] = {
-    SEPClassifier: cast(State, sep_state),
-    TrustedClassifier: cast(State, trusted_state),
-    SelectiveClassifier: cast(State, selective_state),
-    RoutedClassifier: cast(State, routed_state),
+# How each kind of estimator is written and read. A new kind needs a module with `write` and `read`, and a line here.
+STATES: dict[type, ModuleType] = {
+    SEPClassifier: sep_state,
+    TrustedClassifier: trusted_state,
+    SelectiveClassifier: selective_state,
+    RoutedClassifier: routed_state,
 }
 BY_NAME = {kind.__name__: state for kind, state in STATES.items()}
 
@@ -220,5 +211,11 @@ def describe(data: bytes) -> Inspection:
     arrays, content = decode(data)
     reader = Reader(content, arrays)
     n_bytes = sum(array.nbytes for array in arrays.values())
-    node = reader.part("model").node
-    return Inspection(FORMAT, reader.text("library"), node, len(arrays), n_bytes, history_of(node, arrays))
+    node, library = reader.part("model").node, reader.text("library")
+    try:
+        found = Inspection(FORMAT, library, node, len(arrays), n_bytes, history_of(node, arrays))
+        # What cannot be told is refused here, not when it is shown.
+        repr(found), str(found), str(found.history)
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise FormatError("The file's description is not in the form that sepc writes.") from error
+    return found

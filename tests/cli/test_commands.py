@@ -128,7 +128,7 @@ def test_standard_input_and_output(suffix, folder, wdbc, run, monkeypatch):
 
 def test_a_pipe_that_nobody_reads(folder):
     table = (folder / "wdbc.csv").read_text()
-    long = table + table.partition("\n")[2] * 300
+    long = table + table.partition("\n")[2] * 40
     words = shlex.join(command("score", folder / "model.sepc", "-", "--output", "-"))
     script = f"{words} | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], input=long, capture_output=True, text=True, timeout=120, check=False)
@@ -237,10 +237,10 @@ def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, run):
 
 def test_numbers_that_first_look_whole(write_csv, tmp_path, run):
     """Types are told from the first rows, but a fraction long after them is no surprise."""
-    rows = [(i % 50, i % 2) for i in range(300_000)]
-    rows[299_999] = (0.5, 1)
+    rows = [(i % 50, i % 2) for i in range(140_000)]  # more than a batch
+    rows[139_999] = (0.5, 1)
     words = ["fit", write_csv(["x", "y"], *rows), "--target", "y", "--output", tmp_path / "m.sepc"]
-    assert "300,000 rows" in run(*words, "--fit-rows", "200", "--n-impure", "0.6").out
+    assert "140,000 rows" in run(*words, "--fit-rows", "200", "--n-impure", "0.6").out
 
 
 def test_explained_rows_are_those_asked_for(folder, wdbc, write_csv, run, facts, refused):

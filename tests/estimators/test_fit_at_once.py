@@ -103,6 +103,7 @@ def interrupted_fits(name, n, path):
     return n_interrupted
 
 
+@pytest.mark.slow_cases("out of fold", "trusted", "repaired", "selective")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_interrupted_or_failed_fit_leaves_the_old_model(name, tmp_path):
     path = tmp_path / "model.sepc"
@@ -135,6 +136,7 @@ def test_a_promise_that_cannot_be_made_leaves_the_old_model():
     assert model.summary() == before[1]
 
 
+@pytest.mark.slow_cases("out of fold", "stratified", "repaired", "selective")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_whoever_decides_during_fits_sees_one_model(name):
     estimator: Any = ESTIMATORS[name][0]

@@ -208,7 +208,11 @@ def against(base: str, names: list[str]) -> int:
 
 
 def _run(source: Path, output: Path, names: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
-    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{source}{os.pathsep}{HERE.parents[1] / 'benchmarks'}",
+        "OMP_NUM_THREADS": "1",
+    }
     command = [sys.executable, "-W", "ignore", str(HERE / "record.py"), "--output", str(output), *names]
     return subprocess.Popen(command, env=environment), output
 

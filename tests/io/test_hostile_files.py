@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as lay_out
 from sklearn.datasets import make_moons
-from zoo import fitted_once
 
 import sepc
-from sepc import SEPClassifier, TrustedClassifier
+from sepc import SEPClassifier
 from sepc.errors import FormatError
 from sepc.io.container import canonical, decode, encode
 from sepc.model_files import from_bytes, to_bytes
@@ -22,16 +21,6 @@ from sepc.model_files import from_bytes, to_bytes
 def model():
     X, y = make_moons(150, noise=0.3, random_state=0)
     return SEPClassifier().fit(X, y)
-
-
-@fitted_once
-def counting():
-    return SEPClassifier(trust="counts").fit(*make_moons(60, noise=0.3, random_state=0))
-
-
-@fitted_once
-def trusted():
-    return TrustedClassifier(SEPClassifier(), cv=2).fit(*make_moons(60, noise=0.3, random_state=0))
 
 
 @pytest.fixture
@@ -113,55 +102,6 @@ def test_signed_files_with_arrays_that_make_no_sense(parts, name, change, messag
     path = f"model/model/{name}"
     with pytest.raises(FormatError, match=message):
         from_bytes(encode(arrays | {path: change(arrays[path])}, content))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("trust", "blind", "does not know"),
-        ("trust", "counts", "weights without trust by weights"),
-        ("weights", None, "trust by weights without them"),
-        ("usual", None, "groups that are missing"),
-        ("feature_names", [], "shape"),
-        ("classes", {"type": "<i8", "values": [1, 0]}, "not sorted"),
-        ("classes", {"type": "<i8", "values": [0, 0]}, "not sorted"),
-        ("classes", {"type": "|i1", "values": [0, 1000]}, "fit their type"),
-        ("classes", {"type": "pickle", "values": [0, 1]}, "unknown type"),
-        ("classes", {"type": "object", "values": [0, [1]]}, "unknown type"),
-    ],
-)
-def test_signed_files_with_values_that_make_no_sense(parts, key, value, message):
-    arrays, content = parts
-    content["model"]["model"][key] = value
-    with pytest.raises(FormatError, match=message):
-        from_bytes(encode(arrays, content))
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "change", "message"),
-    [
-        ("weights", "parameters/kept/min_trust", lambda _: None, "parameter"),
-        ("weights", "parameters/kept/min_trust", lambda _: 7, "parameter"),
-        ("weights", "parameters/kept/n_impure", lambda _: -1, "parameter"),
-        ("weights", "parameters/kept/cv", lambda _: 5, "parameter"),
-        ("weights", "parameters/kept/trust", lambda _: "evidence", "parameter"),
-        ("counts", "model/trust", lambda _: "blind", "unknown way|does not know"),
-        ("trusted", "trust/coefficients", lambda a: a * np.nan, "NaN"),
-    ],
-)
-def test_signed_files_with_parameters_or_trust_that_make_no_sense(kind, path, change, message, model):
-    made = {"weights": lambda: model, "counts": counting, "trusted": trusted}[kind]()
-    arrays, content = decode(to_bytes(made))
-    if f"model/{path}" in arrays:
-        arrays = arrays | {f"model/{path}": change(arrays[f"model/{path}"])}
-    else:
-        *inner, last = path.split("/")
-        node = content["model"]
-        for name in inner:
-            node = node[name]
-        node[last] = change(node.get(last))
-    with pytest.raises(FormatError, match=message):
-        from_bytes(encode(arrays, content))
 
 
 def test_kinds_and_arrays_that_are_not_known(parts):

@@ -1,4 +1,4 @@
-"""`inspect` describes any file with a digest that fits, however malformed, and in plain characters."""
+"""`inspect` describes a file with a digest that fits, or refuses it, in plain characters."""
 
 import unicodedata
 
@@ -41,13 +41,16 @@ def is_plain(text):
 
 @pytest.mark.quick_cases("None", "1e+308", "{}", "[[][{]*", "'\\x1b*")
 @pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:20])
-def test_any_malformed_node_is_described(parts, value, tmp_path):
+def test_any_malformed_node_is_described_or_refused(parts, value, tmp_path):
     arrays, content = parts
     paths = list(nodes_of(content["model"]))
     assert len(paths) > 40
     for path in paths:
         (tmp_path / "odd.sepc").write_bytes(encode(arrays, replaced(content, ("model", *path), value)))
-        told = sepc.inspect(tmp_path / "odd.sepc")
+        try:
+            told = sepc.inspect(tmp_path / "odd.sepc")
+        except FormatError:
+            continue
         assert is_plain(str(told))
         assert len(str(told)) < 5_000
         assert is_plain(repr(told))

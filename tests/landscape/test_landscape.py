@@ -6,9 +6,10 @@ import warnings
 import numpy as np
 import pytest
 from optional import package_or_skip
+from sepc_benchmarks import datasets
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
-from sepc import Landscape, SEPClassifier, datasets
+from sepc import Landscape, SEPClassifier
 from sepc.decisions.kinds import Rule
 from sepc.errors import FlatSetWarning
 from sepc.wording import percent

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from optional import package_or_skip
+from sepc_benchmarks import datasets
 
 import sepc
-from sepc import datasets
 from sepc.looking.findings import Severity
 
 pd = package_or_skip("pandas")

@@ -11,10 +11,10 @@ from sepc import SEPClassifier
 from sepc.geometry import Ellipsoid
 from sepc.model import counts as signature_table
 from sepc.model import membership, sep_model, weights
-from sepc.model.counts import SignatureTable
+from sepc.model.counts import Signatures, SignatureTable
 from sepc.model.membership import pack_sets, unpack_sets
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.reductions import Signatures
+from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 
 
 def drawn(seed, K, n=300, d=2, C=3):
@@ -24,11 +24,13 @@ def drawn(seed, K, n=300, d=2, C=3):
 
 
 def table_of(ellipsoids, rows, labels, C=3):
-    return SignatureTable.of_classes([ArrayPoints(rows[labels == c]).reduce(Signatures(ellipsoids)) for c in range(C)])
+    counting = Signatures.of(ellipsoids, rows.shape[1], BOUNDARY_SLACK)
+    return SignatureTable.of_classes([ArrayPoints(rows[labels == c]).reduce(counting) for c in range(C)])
 
 
 def test_no_ellipsoid_leaves_one_empty_set():
-    table = SignatureTable.of_classes([ArrayPoints(np.zeros((n, 2))).reduce(Signatures(())) for n in (3, 4)])
+    counting = Signatures.of((), 2, 0.0)
+    table = SignatureTable.of_classes([ArrayPoints(np.zeros((n, 2))).reduce(counting) for n in (3, 4)])
     assert table.memberships.shape == (1, 0)
     np.testing.assert_array_equal(table.counts, [[3, 4]])
     np.testing.assert_array_equal(table.inside_all(np.zeros((2, 0), dtype=bool)), [[3, 4], [3, 4]])

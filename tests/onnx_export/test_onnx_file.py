@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
 from sepc.onnx import export
-from sepc.onnx.graph import IR_VERSION, OPSET, Graph, PerfectHash
+from sepc.onnx.graph import IR_VERSION, OPSET, Graph
 
 onnx, ort = package_or_skip("onnx"), package_or_skip("onnxruntime")
 
@@ -87,16 +87,6 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch, tmp_path)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"sepc\[onnx\]"):
         export(model, tmp_path / "model.onnx")
-
-
-@pytest.mark.parametrize(("n", "K"), [(1, 1), (40, 6), (3000, 70)])
-def test_no_two_sets_share_a_slot(n, K):
-    sets = np.unique(np.random.default_rng(0).random((n, K)) < 0.4, axis=0)
-    hashing = PerfectHash.of(sets)
-    first, second = (sets @ hashing.weights.T).astype(np.int64).T
-    slots = (first + hashing.displacements[second % len(hashing.displacements)]) % len(hashing.slots)
-    np.testing.assert_array_equal(hashing.slots[slots], np.arange(len(sets)))
-    assert len(hashing.slots) < 5 * len(sets) + 2
 
 
 @pytest.mark.parametrize(

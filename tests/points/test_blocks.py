@@ -10,13 +10,14 @@ from hypothesis.extra.numpy import arrays
 from same_model import in_blocks
 
 from sepc.geometry import Ellipsoid
+from sepc.model.counts import Signatures
 from sepc.points.blocks import Block, BlockLabels, LabelledBlocks
 from sepc.points.in_memory import ArrayPoints, ClassArrays, TransformedPoints
 from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
-from sepc.points.reductions import AllRows, ColumnRange, JointReduction, Moments, Signatures, combine_in_order
+from sepc.points.reductions import AllRows, ColumnRange, JointReduction, Moments, combine_in_order
 
 CELLS = st.sampled_from([-1.0, 0.0, 0.5, 1.0]) | st.floats(-10, 10)
-CIRCLES = (Ellipsoid(np.zeros(2), np.eye(2)), Ellipsoid(np.ones(2), np.eye(2) / 3))
+CIRCLES = Signatures.of((Ellipsoid(np.zeros(2), np.eye(2)), Ellipsoid(np.ones(2), np.eye(2) / 3)), 2, 0.0)
 
 
 @st.composite
@@ -45,7 +46,7 @@ def check(answer, expected):
 @given(array_and_blocks())
 def test_any_blocking_gives_the_answers_of_the_array(case):
     rows, labels, blocks = case
-    joint = JointReduction((AllRows(), ColumnRange(), Moments(), Signatures(CIRCLES), RowCounts(0, HIGHEST_HASH)))
+    joint = JointReduction((AllRows(), ColumnRange(), Moments(), CIRCLES, RowCounts(0, HIGHEST_HASH)))
     classes = np.unique(labels)
     assert (blocks.labels.tolist(), blocks.n_columns) == (classes.tolist(), 2)
     assert blocks.sizes == [int((labels == label).sum()) for label in classes]
@@ -91,7 +92,7 @@ class OneAtATime:
 def test_one_block_at_a_time_is_in_memory():
     blocks = LabelledBlocks.of(OneAtATime())
     assert blocks.sizes == [125, 125]
-    for reduction in (Moments(), ColumnRange(), Signatures(CIRCLES)):
+    for reduction in (Moments(), ColumnRange(), CIRCLES):
         blocks.reduce(reduction)
         blocks.reduce_each({1: reduction, 0: reduction})
 

@@ -10,9 +10,9 @@ from same_model import in_blocks
 from threadpoolctl import threadpool_limits
 
 from sepc.geometry import Ellipsoid
-from sepc.model.counts import StackedSignatures
+from sepc.model.counts import Signatures
 from sepc.points.proportional_sample import HIGHEST_HASH, RowCounts
-from sepc.points.reductions import AllRows, ColumnRange, Moments, Signatures, Transformed
+from sepc.points.reductions import AllRows, ColumnRange, Moments, Transformed
 from sepc.points.row_digest import RowDigest
 
 dask = package_or_skip("dask")
@@ -43,8 +43,7 @@ REDUCTIONS = [
     Moments(np.ones(D), np.arange(2.0 * D).reshape(D, 2)),
     Transformed(Moments(), np.ascontiguousarray),
     ColumnRange(),
-    Signatures(ELLIPSOIDS),
-    StackedSignatures.of(ELLIPSOIDS, D, 1e-9),
+    Signatures.of(ELLIPSOIDS, D, 1e-9),
     RowCounts(3, 2**62, n_least=20, n_counters=50),
     RowCounts(3, HIGHEST_HASH, also=np.arange(3, dtype=np.uint64)),
     RowDigest("a"),

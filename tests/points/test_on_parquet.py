@@ -7,6 +7,7 @@ from same_model import assert_same_model, draw, fitted_on_blocks
 
 from sepc import SEPClassifier
 from sepc.lifecycle import rows_digest
+from sepc.points import streams
 
 pa = package_or_skip("pyarrow")
 pq, pd = package_or_skip("pyarrow.parquet"), package_or_skip("pandas")
@@ -62,8 +63,9 @@ def test_a_file_and_a_folder_give_the_model_of_their_rows(file, rows, tmp_path):
     assert_same_model(classifier().fit(tmp_path / "parts", "target"), wanted)
 
 
-def test_more_cells_than_a_block_holds_are_read_in_several(tmp_path):
-    d, n, sizes = 64, 132_000, [125_000, 7_000]  # two row groups are more than 2^23 cells
+def test_more_cells_than_a_block_holds_are_read_in_several(monkeypatch, tmp_path):
+    monkeypatch.setattr(streams, "BLOCK_CELLS", 8 * 1_250)
+    d, n, sizes = 8, 1_320, [1_250, 70]
     rng = np.random.default_rng(0)
     X = rng.integers(0, 5, size=(n, d)).astype(np.int8)
     y = X[:, 0] + rng.integers(0, 3, n) > 3

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import Extent, Standardization
-from sepc.model.counts import StackedSignatures
+from sepc.model.counts import Signatures
 from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
 from sepc.points.proportional_sample import RowCounts
 from sepc.points.reductions import Transformed
@@ -141,11 +141,11 @@ def fit_rows_of(d: int) -> int:
     return most_partitioned(d)
 
 
-def signatures_of(fitted: SEPClassifier) -> tuple[Standardization, StackedSignatures]:
+def signatures_of(fitted: SEPClassifier) -> tuple[Standardization, Signatures]:
     """The reduction that counts rows by the ellipsoids they lie in."""
     model = fitted.model_
     ellipsoids = tuple(Ellipsoid(*one) for one in zip(model.centers, model.roots, strict=True))
-    stacked = StackedSignatures.of(ellipsoids, len(model.shift), BOUNDARY_SLACK)
+    stacked = Signatures.of(ellipsoids, len(model.shift), BOUNDARY_SLACK)
     return Standardization(model.shift, model.scale), stacked
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from sepc.datasets import load
+from sepc_benchmarks.datasets import load
 
 MOST_ROWS, FULL_SIZE = 2_000, 100_000
 FEWEST_OF_A_CLASS = 10

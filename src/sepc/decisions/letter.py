@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date as calendar_date
-from enum import Enum
 from html import escape
 from string import Template
 from textwrap import fill
@@ -81,12 +80,8 @@ OF_CASES = 100
 NOTHING_AGAINST = "None of your values counted clearly against it."
 
 
-class Review(Enum):
-    """When a person reviews a decision: on request, before anything is decided, or already done."""
-
-    ASKED = "asked"
-    WILL = "will"
-    DID = "did"
+# When a person reviews a decision: on request, before anything is decided, or already done.
+ASKED, WILL, DID = REVIEWS = ("asked", "will", "did")
 
 
 @dataclass(frozen=True)
@@ -218,19 +213,14 @@ class Handling:
     reviewer: str
     date: str | None
 
-    def kind(self, is_accepted: bool) -> Review:
-        """Whether a person reviews the case."""
-        if self.review is not None:
-            reviews = [each.value for each in Review]
-            if self.review not in reviews:
-                raise ValueError(f"review must be one of {listed(map(repr, reviews))}, not {self.review!r}.")
-            return Review(self.review)
-        return Review.ASKED if is_accepted else Review.WILL
-
 
 def letter_about(decision: Any, grounds: Grounds, handling: Handling, words: Words, recourse: Any) -> Letter:
     """Put a letter together; see `Decision.letter`."""
-    kind, reference = handling.kind(decision.accepted), handling.reference
+    review, reference = handling.review, handling.reference
+    if review is None:
+        review = ASKED if decision.accepted else WILL
+    if review not in REVIEWS:
+        raise ValueError(f"review must be one of {listed(map(repr, REVIEWS))}, not {review!r}.")
     return Letter(
         title=Block(f"About the decision on your case{f' {reference}' if reference else ''}"),
         date=Block(calendar_date.today().isoformat() if handling.date is None else handling.date),
@@ -238,25 +228,25 @@ def letter_about(decision: Any, grounds: Grounds, handling: Handling, words: Wor
         reference=Block(f"Your reference: {reference}" if reference else ""),
         organisation=Block(handling.organisation),
         model=Block(handling.model),
-        decision=_decision(decision, kind, handling, words.label(decision.label)),
+        decision=_decision(decision, review, handling, words.label(decision.label)),
         reasons=_reasons(grounds),
         against=_against(grounds),
         changes=Block("") if recourse is None else _changes(decision, recourse, words),
-        review=_review(kind, handling.reviewer),
+        review=_review(review, handling.reviewer),
         contact=Block(f"If you have questions, or think that something here is wrong, please ask: {handling.contact}."),
     )
 
 
-def _decision(decision: Any, kind: Review, handling: Handling, label: str) -> Block:
+def _decision(decision: Any, review: str, handling: Handling, label: str) -> Block:
     often, organisation, model = _how_often(decision.trust), handling.organisation, handling.model
-    if kind is Review.WILL:
+    if review == WILL:
         sure = f" and expects to be right {often}" if often else ""
         lead = f"Your case has not been decided yet. {organisation}'s computer model, {model}, suggests {label}{sure}"
         return Block(f"{lead}{'' if decision.accepted else '; that is not certain enough to decide without a person'}.")
-    by = "with the help of" if kind is Review.DID else "by"
+    by = "with the help of" if review == DID else "by"
     decided = handling.decided or label
     what = f"{organisation} has decided your case: {decided}. The decision was made {by} a computer model, {model}."
-    if kind is Review.DID:
+    if review == DID:
         return Block(f"{what} The model suggested {label}{f' and expects to be right {often}' if often else ''}.")
     return Block(f"{what} By its own estimate, the model is right {often}." if often else what)
 
@@ -303,10 +293,10 @@ def _changes(decision: Any, recourse: Any, words: Words) -> Block:
     return Block(lead, tuple(words.about(change.words, change.feature) for change in changes))
 
 
-def _review(kind: Review, reviewer: str) -> Block:
-    if kind is Review.DID:
+def _review(review: str, reviewer: str) -> Block:
+    if review == DID:
         return Block(f"A person{f', {reviewer},' if reviewer else ''} has looked at your case and made the decision.")
-    if kind is Review.WILL:
+    if review == WILL:
         return Block(f"A person{f', {reviewer},' if reviewer else ''} will look at your case and decide.")
     who = f" ({reviewer})" if reviewer else ""
     return Block(

@@ -32,18 +32,13 @@ Estimator = TypeVar("Estimator")
 def fields_to_node(estimator: Any, *, without: tuple[str, ...] = ()) -> Node:
     """Write the parameters, except those in `without`, the number and names of the features, and how it was made."""
     parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name not in without}
-    names = getattr(estimator, "feature_names_in_", None)
+    names, provenance = (getattr(estimator, name, None) for name in ("feature_names_in_", "provenance_"))
     return {
         "parameters": parameters_to_node(parameters),
         "feature_names_in": None if names is None else [str(name) for name in names],
         "n_features_in": int(estimator.n_features_in_),
-        **_provenance_to_node(getattr(estimator, "provenance_", None)),
+        **({} if provenance is None else {"provenance": record_to_node(provenance, Writer())}),
     }
-
-
-def _provenance_to_node(provenance: Provenance | None) -> Node:
-    """Nothing without provenance, so that files of 0.1.0 stay the same when they are saved again."""
-    return {} if provenance is None else {"provenance": record_to_node(provenance, Writer())}
 
 
 def check_inner(inner: Any, reader: Reader, n_features: int, classes: NDArray[Any], *, all_classes: bool) -> None:

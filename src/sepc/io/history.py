@@ -1,9 +1,10 @@
-"""How the model of a file was made, step by step, whatever its description contains."""
+"""How the model of a file was made, step by step, as its description says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from itertools import islice
 from typing import Any
 
 from sepc.cards import Card, ShownAsCard
@@ -29,15 +30,15 @@ class Step:
     """One step in the making of a model."""
 
     kind: str
-    part: str
-    model: str
-    done: str
-    rows: str
-    n_rows: int | None
-    versions: tuple[str, ...]
-    parent: str
-    parameters: dict[str, Any]
-    notes: tuple[str, ...]
+    part: str = ""
+    model: str = ""
+    done: str = FITTED
+    rows: str = ""
+    n_rows: int | None = None
+    versions: tuple[str, ...] = ()
+    parent: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     is_foreign: bool = False
 
     def lines(self) -> list[str]:
@@ -89,102 +90,62 @@ def history_of(node: Node, arrays: Arrays) -> ModelHistory:
     return ModelHistory(tuple(_steps(node, _under("model/", arrays), "", MOST_DEPTH)))
 
 
-def _steps(node: Any, arrays: Arrays, part: str, n_deep: int) -> Iterator[Step]:
+def _steps(node: Node, arrays: Arrays, part: str, n_deep: int) -> Iterator[Step]:
     """The steps that made the models inside, then the one that made this node."""
-    if not isinstance(node, dict) or n_deep == 0:
+    if n_deep == 0:
         return
-    inner = ""
-    held = _mapping(node, "estimator")
+    inner, held = "", node.get("estimator") or {}
     if "ours" in held:
         within = _under("estimator/ours/", arrays)
         yield from _steps(held["ours"], within, "", n_deep - 1)
-        inner = _digest(held["ours"], within)
-    elif "foreign" in held:
-        yield _foreign(held["foreign"])
+        inner = digest_of_model(held["ours"], within)
+    elif held:
+        yield Step(name_of(held["foreign"]["kind"]), is_foreign=True)
     for name, child, path in _parts_of(node):
         yield from _steps(child, _under(path, arrays), name, n_deep - 1)
-    yield _step(node, arrays, part, inner)
-
-
-def _parts_of(node: Node) -> Iterator[tuple[str, Any, str]]:
-    """Models inside a wrapper other than the one it wraps: what to call each, its node, and the path of its arrays."""
-    if isinstance(node.get("partition"), dict):
-        yield "partition", node["partition"], "partition/"
-    default = _mapping(node, "default")
-    if "ours" in default:
-        yield "default", default["ours"], "default/ours/"
-    models = node.get("models")
-    named = enumerate(models) if isinstance(models, list) else _mapping(node, "models").items()
-    for number, (name, child) in enumerate(named):
-        if number == MOST_MODELS:
-            return
-        yield f"part {name_of(name)}", child, f"models/{name}/"
-
-
-def _step(node: Node, arrays: Arrays, part: str, inner: str) -> Step:
-    kind = node.get("kind", "SEPClassifier")
-    made = _mapping(node, "provenance")
-    versions, n_rows = made.get("versions"), made.get("n_rows")
-    parameters = _mapping(_mapping(node, "parameters"), "kept")
-    return Step(
+    made, kind = node.get("provenance") or {}, node.get("kind", "SEPClassifier")
+    kept = (node.get("parameters") or {}).get("kept", {})
+    yield Step(
         kind=name_of(kind),
         part=part,
-        model=_digest(node, arrays) if "kind" in node else "",
+        model=digest_of_model(node, arrays) if "kind" in node else "",
         done="repaired with" if "changes" in node else "calibrated on" if kind == "SelectiveClassifier" else FITTED,
-        rows=_text(made, "rows"),
-        n_rows=n_rows if isinstance(n_rows, int) else None,
-        versions=tuple(map(name_of, versions)) if isinstance(versions, list) else (),
-        parent=_text(made, "parent") or inner,
-        parameters={name_of(name): value for name, value in parameters.items()},
+        rows=name_of(made.get("rows", "")),
+        n_rows=int(made["n_rows"]) if made else None,
+        versions=tuple(map(name_of, made.get("versions", ()))),
+        parent=name_of(made.get("parent", "")) or inner,
+        parameters={name_of(name): value for name, value in kept.items()},
         notes=tuple(_notes(node)),
     )
 
 
+def _parts_of(node: Node) -> Iterator[tuple[str, Node, str]]:
+    """Models inside a wrapper other than the one it wraps: what to call each, its node, and the path of its arrays."""
+    if node.get("partition"):
+        yield "partition", node["partition"], "partition/"
+    if "ours" in (node.get("default") or {}):
+        yield "default", node["default"]["ours"], "default/ours/"
+    models = node.get("models") or {}
+    named = enumerate(models) if isinstance(models, list) else models.items()
+    for name, child in islice(named, MOST_MODELS):
+        yield f"part {name_of(name)}", child, f"models/{name}/"
+
+
 def _notes(node: Node) -> Iterator[str]:
     """What changed in a step, beside its rows: which regions a repair gave a new model, and what experts edited."""
-    changes = node.get("changes")
-    if isinstance(changes, list):
-        kept = [change.get("region") for change in changes if isinstance(change, dict) and change.get("kept") is True]
-        yield (
-            f"new models for {counted(len(kept), 'region')}: {', '.join(map(name_of, kept))}"
-            if kept
-            else ("no region has a new model")
-        )
+    if node.get("changes") is not None:
+        kept = [name_of(change["region"]) for change in node["changes"] if change["kept"]]
+        new = f"new models for {counted(len(kept), 'region')}: {', '.join(kept)}"
+        yield new if kept else "no region has a new model"
     yield from (f"edited: {edit}" for edit in edits_in_words(node))
 
 
 def edits_in_words(node: Node) -> list[str]:
-    """What experts edited in the model of a node; entries that are no edits are shown as they are."""
-    made = _mapping(node, "edits").get("made")
-    return [_edit_in_words(edit) for edit in made[:MOST_EDITS]] if isinstance(made, list) else []
-
-
-def _edit_in_words(edit: Any) -> str:
-    try:
-        return str(Edit(**{field.name: edit[field.name] for field in fields(Edit)}))
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        return name_of(edit)
-
-
-def _foreign(node: Any) -> Step:
-    kind = node.get("kind") if isinstance(node, dict) else None
-    return Step(name_of(kind), "", "", FITTED, "", None, (), "", {}, (), is_foreign=True)
-
-
-def _digest(node: Any, arrays: Arrays) -> str:
-    return digest_of_model(node, arrays) if isinstance(node, dict) else ""
+    """What experts edited in the model of a node."""
+    made = (node.get("edits") or {}).get("made", [])
+    return [str(Edit(**{field.name: edit[field.name] for field in fields(Edit)})) for edit in made[:MOST_EDITS]]
 
 
 def _under(path: str, arrays: Arrays) -> Arrays:
     """The arrays under this path, by their names there."""
     return {name.removeprefix(path): array for name, array in arrays.items() if name.startswith(path)}
-
-
-def _mapping(node: Node, name: str) -> Node:
-    found = node.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(node: Node, name: str) -> str:
-    found = node.get(name)
-    return name_of(found) if isinstance(found, str) else ""

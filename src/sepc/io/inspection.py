@@ -1,8 +1,8 @@
-"""Describe a model file in a few lines, even if entries of its JSON are missing or have unexpected types."""
+"""Describe a model file in a few lines, although nothing in its description has been checked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,6 @@ from sepc.wording import name_of
 # The most classes and features to name, and the most parameters; no estimator has more parameters.
 MOST_NAMED = 8
 MOST_PARAMETERS = 20
-
-Facts = Iterator[tuple[int, str, str]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,47 +54,33 @@ class Inspection(ShownAsCard):
         return Card(f"Model file of {_kind_of(self.model)}", tuple(facts))
 
 
-def _facts(node: Any, n_deep: int = 0) -> Facts:
+def _facts(node: Node, n_deep: int = 0) -> Iterator[tuple[int, str, str]]:
     """Names and values that describe a node and the models inside it, with their depth."""
-    if not isinstance(node, dict):
-        return
-    inner = _part(node, "model") or _part(node, "trust")
-    classes = _entries(_part(inner, "classes") or _part(node, "classes"), "values")
-    if classes:
+    inner = node.get("model") or node.get("trust") or {}
+    if classes := (inner.get("classes") or node.get("classes") or {}).get("values"):
         yield n_deep, "classes", _some(classes)
-    names = _entries(inner, "feature_names") or _entries(node, "feature_names_in")
+    names = inner.get("feature_names") or node.get("feature_names_in")
     yield n_deep, "features", name_of(node.get("n_features_in")) + (f": {_some(names)}" if names else "")
-    parameters = _part(node, "parameters")
-    kept = (f"{name}={value!r}" for name, value in _part(parameters, "kept").items())
+    parameters = node.get("parameters") or {}
+    kept = [f"{name}={value!r}" for name, value in parameters.get("kept", {}).items()]
     yield n_deep, "parameters", _some(kept, MOST_PARAMETERS)
-    for i, edit in enumerate(edits_in_words(node) or edits_in_words(_part(node, "partition"))):
+    for i, edit in enumerate(edits_in_words(node) or edits_in_words(node.get("partition") or {})):
         yield n_deep, f"edit {i}", edit
-    if lost := _part(parameters, "lost"):
+    if lost := parameters.get("lost"):
         yield n_deep, "parameters not saved", _some(lost, MOST_PARAMETERS)
-    if held := _part(node, "estimator"):
-        ours = held.get("ours")
-        yield n_deep, "around", _kind_of(ours if "ours" in held else held.get("foreign"))
-        yield from _facts(ours, n_deep + 1)
+    held = node.get("estimator") or {}
+    if "ours" in held:
+        yield n_deep, "around", _kind_of(held["ours"])
+        yield from _facts(held["ours"], n_deep + 1)
+    elif held:
+        yield n_deep, "around", _kind_of(held["foreign"])
 
 
-def _part(node: Node, name: str) -> Node:
-    """The part of this name; empty if there is none."""
-    part = node.get(name)
-    return part if isinstance(part, dict) else {}
+def _kind_of(node: Node) -> str:
+    return name_of(node.get("kind", "a model of another library"))
 
 
-def _entries(node: Node, name: str) -> list[Any]:
-    """The list of this name; empty if there is none."""
-    entries = node.get(name)
-    return entries if isinstance(entries, list) else []
-
-
-def _kind_of(node: Any) -> str:
-    return name_of(node.get("kind", "a model of another library")) if isinstance(node, dict) else "nothing"
-
-
-def _some(values: Iterable[Any], most: int = MOST_NAMED) -> str:
+def _some(values: Collection[Any], most: int = MOST_NAMED) -> str:
     """The first values, and how many more there are."""
-    every = list(values)
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(map(name_of, every[:most])) + more
+    more = f" and {len(values) - most:,} more" if len(values) > most else ""
+    return ", ".join(map(name_of, list(values)[:most])) + more

@@ -22,12 +22,11 @@ from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.kernels.enclose import describe_flat, flat_directions
 from sepc.kernels.numeric import single_threaded
 from sepc.landscape.figures import LandscapeFigures, Overlap, class_ellipsoids, overlaps_of
-from sepc.model.counts import SignatureTable
-from sepc.model.membership import as_values, locate, unpack_sets
+from sepc.model.counts import Signatures, SignatureTable
 from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
 from sepc.points.inputs import as_points, feature_names, refuse_missing_labels
-from sepc.points.reductions import SignatureCounts
+from sepc.points.reductions import Transformed
 from sepc.points.row_digest import row_hashes
 from sepc.wording import check_number, counted, listed, percent
 
@@ -378,15 +377,8 @@ class PartitionFigures:
 
 def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
     """Count all rows of a table in the ellipsoids of a model, which may have been fitted on only some of them."""
-    return SignatureTable.of_classes([_signatures(model, rows) for rows in table.of_class])
-
-
-def _signatures(model: SEPModel, rows: FloatArray) -> SignatureCounts:
-    """The combinations of ellipsoids that occur among rows, and how many rows have each."""
-    blocks = (rows[start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS))
-    keys = np.concatenate([locate(model.place(block), model.stack, model.slack).keys for block in blocks])
-    _, first, counts = np.unique(as_values(keys), return_index=True, return_counts=True)
-    return SignatureCounts(unpack_sets(keys[first], model.n_ellipsoids), counts)
+    counting = Transformed(Signatures(model.stack, model.slack), model.place)
+    return SignatureTable.of_classes([ArrayPoints(rows).reduce(counting) for rows in table.of_class])
 
 
 def figures_of(table: SignatureTable, owners: IntArray, small: float) -> PartitionFigures:

@@ -66,27 +66,8 @@ def _places(centers: FloatArray, axes: FloatArray, semi_axes: FloatArray, isolat
     return Places(centers, axes, semi_axes, cKDTree(isolated))
 
 
-def nearest_places(
-    rows: FloatArray, squared_radii: FloatArray, centers: FloatArray, roots: FloatArray, isolated: FloatArray
-) -> Nearest:
-    """Find the ellipsoid or isolated point nearest to each row that lies in no ellipsoid.
-
-    Examples
-    --------
-    >>> centers, roots = np.array([[-3.0, 0.0], [3.0, 0.0]]), np.array([np.eye(2), np.eye(2)])
-    >>> rows = np.array([[-6.0, 0.0], [0.0, 0.0], [0.0, 4.5]])
-    >>> squared_radii = np.array([[9.0, 81.0], [9.0, 9.0], [29.25, 29.25]])
-    >>> nearest = nearest_places(rows, squared_radii, centers, roots, isolated=np.array([[0.0, 5.0]]))
-    >>> nearest.place, nearest.distance
-    (array([0, 0, 2]), array([2. , 2. , 0.5]))
-    >>> nearest.tied_rows, nearest.tied_places
-    (array([1, 1]), array([0, 1]))
-    """
-    return nearest_of(prepare_places(centers, roots, isolated), rows, squared_radii)
-
-
 def nearest_of(places: Places, rows: FloatArray, squared_radii: FloatArray) -> Nearest:
-    """Find the nearest place of each row, like `nearest_places`, for prepared places."""
+    """Find the ellipsoid or isolated point nearest to each row that lies in no ellipsoid."""
     blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, max(1, len(rows)), BLOCK_ROWS)]
     parts = [_nearest_in_block(places, rows[block], squared_radii[block]) for block in blocks]
     return Nearest(

@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.membership import Stack, as_values, pack_sets, stack_ellipsoids, tiles_of_squared_radii
-from sepc.points.reductions import WORD_BITS, SignatureCounts, Signatures, Words
+from sepc.model.membership import (
+    Stack,
+    as_values,
+    pack_sets,
+    stack_ellipsoids,
+    tiles_of_squared_radii,
+    unpack_sets,
+)
 from sepc.records import bools, counts, record
 from sepc.shapes.ellipsoid import Ellipsoid
 
@@ -22,7 +28,13 @@ Floats: TypeAlias = NDArray[np.float32]
 # Numbers in memory at a time: 8 MB.
 BLOCK_ENTRIES = 2**20
 
-HALF_BITS = WORD_BITS // 2
+
+@dataclass(frozen=True, eq=False)
+class SignatureCounts:
+    """The distinct sets of ellipsoids, (T, K), and the number of rows with each of them, (T,)."""
+
+    memberships: BoolArray
+    counts: IntArray
 
 
 @record
@@ -154,43 +166,46 @@ def _blocks(n: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n, step))
 
 
-@dataclass(frozen=True)
-class StackedSignatures(Signatures):
-    """`Signatures` of all ellipsoids at once, three times as fast as one at a time.
+Tally: TypeAlias = tuple[FloatArray, IntArray]
 
-    Attributes
-    ----------
-    stack : Stack
-    slack : float
-        A row lies in an ellipsoid if its squared radius is at most ``1 + slack``.
-    """
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """A reduction: how many rows lie in exactly which ellipsoids, for every set that occurs."""
 
     stack: Stack
     slack: float
 
     @classmethod
-    def of(cls, ellipsoids: tuple[Ellipsoid, ...], n_features: int, slack: float) -> Self:
+    def of(cls, ellipsoids: Sequence[Ellipsoid], n_features: int, slack: float) -> Self:
         """Prepare the ellipsoids."""
         centers = np.array([ellipsoid.center for ellipsoid in ellipsoids]).reshape(-1, n_features)
         roots = np.array([ellipsoid.root for ellipsoid in ellipsoids]).reshape(-1, n_features, n_features)
-        return cls(ellipsoids, stack_ellipsoids(centers, roots), slack)
+        return cls(stack_ellipsoids(centers, roots), slack)
 
-    def words(self, tile: FloatArray) -> Words:
-        """The signatures of rows."""
-        halves = np.zeros((len(self._powers), len(tile)))
-        for place, squared in tiles_of_squared_radii(tile, self.stack):
-            # A product with powers of two packs the bits, several times as fast as packing bytes.
-            halves[:, place] = self._powers @ (1.0 + self.slack >= squared.T).astype(np.float64)
-        upper, lower = halves[::2].astype(np.uint64), halves[1::2].astype(np.uint64)
-        return np.asarray(upper << np.uint64(HALF_BITS) | lower)
+    def map(self, block: FloatArray) -> Tally:
+        """Count the sets of one block, tile by tile so that each stays in the cache."""
+        none = pack_sets(np.empty((0, len(self.stack.centers)), dtype=bool)), np.empty(0, dtype=np.int64)
+        tiles = (pack_sets(1.0 + self.slack >= squared) for _, squared in tiles_of_squared_radii(block, self.stack))
+        return _tally(none, *(_tally((keys, np.ones(len(keys), dtype=np.int64))) for keys in tiles))
 
-    @cached_property
-    def _powers(self) -> FloatArray:
-        """What each ellipsoid adds to each half of a word, of shape (halves, K); doubles hold the sums exactly."""
-        K = len(self.regions)
-        n_halves = 2 * max(1, -(-K // WORD_BITS))
-        half, place = np.divmod(np.arange(K), HALF_BITS)
-        return np.where(half == np.arange(n_halves)[:, np.newaxis], 2.0 ** (HALF_BITS - 1 - place), 0.0)
+    def combine(self, left: Tally, right: Tally) -> Tally:
+        """Add the counts of sets found in both."""
+        return _tally(left, right)
+
+    def finish(self, tally: Tally) -> SignatureCounts:
+        """Unpack the sets."""
+        return SignatureCounts(unpack_sets(tally[0], len(self.stack.centers)), tally[1])
+
+
+def _tally(*parts: Tally) -> Tally:
+    """The distinct keys, and the sums of their counts."""
+    keys, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.lexsort(keys.T)
+    keys, is_first = keys[order], np.ones(len(keys), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    starts = np.flatnonzero(is_first)
+    return keys[starts], np.add.reduceat(counts[order], starts, dtype=np.int64)
 
 
 # All arrays of verdicts, and those still needed where weights decide.

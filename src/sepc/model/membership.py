@@ -101,14 +101,7 @@ def stack_ellipsoids(centers: FloatArray, roots: FloatArray) -> Stack:
 
 
 def squared_radii(rows: FloatArray, centers: FloatArray, roots: FloatArray) -> FloatArray:
-    """``|roots[k] (x - centers[k])|^2`` for each row `x` and each ellipsoid `k`.
-
-    Examples
-    --------
-    >>> squared_radii(np.array([[3.0], [0.0]]), np.array([[1.0], [5.0]]), np.array([[[1.0]], [[0.5]]])).round(6)
-    array([[4.  , 1.  ],
-           [1.  , 6.25]])
-    """
+    """``|roots[k] (x - centers[k])|^2`` for each row `x` and each ellipsoid `k`."""
     squares = np.empty((len(centers), len(rows)))
     for place, tile in tiles_of_squared_radii(rows, stack_ellipsoids(centers, roots)):
         squares[:, place] = tile.T

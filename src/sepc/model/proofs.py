@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -64,37 +64,26 @@ class Proofs(ShownAsCard, Sequence[Proof]):
     def __len__(self) -> int:
         return len(self.proofs)
 
-    @overload
-    def __getitem__(self, i: int) -> Proof: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[Proof, ...]: ...
-    def __getitem__(self, i: int | slice) -> Proof | tuple[Proof, ...]:
+    def __getitem__(self, i: Any) -> Any:
         return self.proofs[i]
 
     @property
     def consequences(self) -> tuple[str, ...]:
         """What follows for probabilities, labels, acceptance and missing values, and what does not, in sentences."""
-        return tuple(self._consequences())
-
-    def _consequences(self) -> Iterator[str]:
         proved = [proof for proof in self.proofs if proof.holds]
         if not proved:
-            return
+            return ()
         label = shown(proved[0].label)
-        yield (
+        return (
             f"So when such a feature changes in favour of {label} and nothing else changes, the probability of {label} "
             f"never falls, near training rows or far from them: how far a row lies from them does not depend on such a "
-            f"feature. Computed probabilities follow this to {ROUNDING:g}."
-        )
-        yield f"A row labelled {label} then keeps this label, and stays accepted if it was."
-        yield "All this holds where other values are missing, too: they are imputed without regard to such a feature."
-        yield (
+            f"feature. Computed probabilities follow this to {ROUNDING:g}.",
+            f"A row labelled {label} then keeps this label, and stays accepted if it was.",
+            "All this holds where other values are missing, too: they are imputed without regard to such a feature.",
             f"Where such a feature is missing itself, it is imputed, and the probability of {label} lies between those "
-            "for its smallest and its largest value; nothing is proved about what happens once it is known."
-        )
-        yield (
+            "for its smallest and its largest value; nothing is proved about what happens once it is known.",
             "Nothing is proved about changes of several columns at once, about what causes what, or about models that "
-            "wrap this one, repair its regions or calibrate it."
+            "wrap this one, repair its regions or calibrate it.",
         )
 
     def __str__(self) -> str:

@@ -360,13 +360,7 @@ def _are_valid(roots: FloatArray, scale: FloatArray) -> bool:
 
 
 def even_variance(squares: Squares, n_features: int) -> Squares:
-    """The variance of rows spread uniformly in an ellipsoid, given its squared semi-axes (or sums of these).
-
-    Examples
-    --------
-    >>> even_variance(4.0, n_features=2)  # in a circle of radius 2, along any direction
-    1.0
-    """
+    """The variance of rows spread uniformly in an ellipsoid, given its squared semi-axes (or sums of these)."""
     return squares / (n_features + 2)
 
 

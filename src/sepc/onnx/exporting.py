@@ -29,7 +29,6 @@ from sepc.onnx.stages import (
     inputs_of,
     rows_of,
     squared_distances,
-    terms_of,
 )
 from sepc.wording import version_of
 
@@ -41,12 +40,6 @@ if TYPE_CHECKING:
 KINDS = {"probabilities": "DOUBLE", "trust": "DOUBLE", "region": "INT64", "cause": "INT64", "accepted": "BOOL"}
 
 LABEL_KINDS = {str: ("STRING", object), bool: ("BOOL", np.bool_), int: ("INT64", np.int64), float: ("DOUBLE", float)}
-
-
-def inputs_of_model(exported: Exported, outputs: Collection[str]) -> tuple[ColumnInput, ...]:
-    """One input for each column of a table with categories or dates; empty if the rows come as one matrix."""
-    preparation = exported.decider.encoding_
-    return () if preparation is None else inputs_of(preparation, tuple(outputs))
 
 
 def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]:
@@ -67,15 +60,7 @@ def facts(exported: Exported, inputs: tuple[ColumnInput, ...]) -> dict[str, str]
 
 
 def label_constant(classes: NDArray[Any]) -> tuple[NDArray[Any], str]:
-    """The labels as an ONNX constant, and its type; raises TypeError if ONNX has no type for them.
-
-    Examples
-    --------
-    >>> label_constant(np.array([3, 7], dtype=np.int8))
-    (array([3, 7]), 'INT64')
-    >>> label_constant(np.array(["no", "yes"]))[1]
-    'STRING'
-    """
+    """The labels as an ONNX constant, and its type; raises TypeError if ONNX has no type for them."""
     kind, dtype = LABEL_KINDS[type_of_labels(classes, TARGET)]
     return classes.astype(dtype), kind
 
@@ -136,9 +121,10 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     labels, label_kind = label_constant(exported.decider.classes_)
     n_classes, kinds = len(exported.classes), {"label": label_kind, **KINDS}
     kinds |= {"runner_up": label_kind, "terms": "DOUBLE"} if terms else {}
-    inputs = inputs_of_model(exported, kinds)
+    preparation = exported.decider.encoding_
+    inputs = () if preparation is None else inputs_of(preparation, tuple(kinds))
     graph = Graph(taken=[*kinds, *(own.name for own in inputs)])
-    values = _decided(graph, exported, inputs, terms)
+    values = _decided(graph, exported, inputs)
     for name in ("label", "runner_up") if terms else ("label",):
         values[name] = graph("Gather", labels, values[name])
     if n_classes > len(labels):
@@ -167,7 +153,7 @@ def as_proto(model: Any, terms: bool = False) -> ModelProto:
     return proto
 
 
-def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], with_terms: bool) -> dict[str, Value]:
+def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput]) -> dict[str, Value]:
     """All outputs, with labels as positions. Rows with NaN or infinity are replaced by zeros, and marked afterwards."""
     model, min_trust = exported.model, float(exported.decider.min_trust)
     preparation = exported.decider.encoding_
@@ -179,9 +165,7 @@ def _decided(graph: Graph, exported: Exported, inputs: Collection[ColumnInput], 
     values, inside = decide_by_weights(graph, model, exported.weights, geometry, codes)
     accepted = graph("GreaterOrEqual", values["trust"], min_trust)
     values["cause"] = _causes(graph, model, geometry, inside, accepted, min_trust)
-    if with_terms:
-        values |= terms_of(graph, model, exported.weights, geometry, codes, values["scores"], values["label"])
-        values["terms"] = graph("Where", bad_rows, np.nan, values["terms"])
+    values["terms"] = graph("Where", bad_rows, np.nan, values["terms"])
     values["label"] = graph("Where", is_bad, np.int64(model.class_counts.argmax()), values["label"])
     values["region"] = graph("Where", is_bad, np.int64(-1), values["region"])
     values["probabilities"] = graph("Where", bad_rows, np.nan, values["probabilities"])
@@ -220,21 +204,14 @@ def _accepted(graph: Graph, exported: Exported, values: dict[str, Value]) -> dic
 def _causes(
     graph: Graph, model: SEPModel, geometry: Geometry, inside: Value, accepted: Value, min_trust: float
 ) -> Value:
-    """Causes, of shape (n,), from the training rows within reach of each row that is not accepted."""
-
-    def explain(at: Value) -> list[Value]:
-        near = _rows_within_reach(graph, model, geometry.some(graph, at))
-        n_near = graph.total(near, 0)
-        nothing = graph("Equal", n_near, 0.0)
-        is_outside = graph("And", nothing, graph("Not", graph("Gather", inside, at)))
-        enough = graph("Mul", n_near, min_trust)
-        is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), enough)
-        inside_cause = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
-        return [graph.put(none, at, graph("Where", is_outside, np.int64(Cause.UNSEEN), inside_cause))]
-
-    none = graph("Mul", graph.cast(accepted, "INT64"), np.int64(Cause.ACCEPTED))
-    (cause,) = graph.where_any(graph("Not", accepted), ["INT64"], explain, [none])
-    return cause
+    """Causes, of shape (n,), from the training rows within reach of each row."""
+    near = _rows_within_reach(graph, model, geometry)
+    n_near = graph.total(near, 0)
+    is_outside = graph("And", graph("Equal", n_near, 0.0), graph("Not", inside))
+    is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), graph("Mul", n_near, min_trust))
+    why = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
+    refused = graph("Where", is_outside, np.int64(Cause.UNSEEN), why)
+    return graph("Where", accepted, np.int64(Cause.ACCEPTED), refused)
 
 
 def _rows_within_reach(graph: Graph, model: SEPModel, geometry: Geometry) -> Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepc._typing import FloatArray, IntArray
+from sepc._typing import FloatArray
 from sepc.columns.categories import Categories
 from sepc.columns.kinds import Kind
 from sepc.columns.preparation import DAYS_A_YEAR, Preparation
@@ -97,7 +97,8 @@ def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInp
             categories = preparation.categories[own.column]
             code = _codes(graph, own, categories)
             codes.append(graph("Unsqueeze", code, [0]))
-            features.append(graph("Gather", _with_unseen(categories.encodings), code))
+            # The last row is that of a category not seen in training.
+            features.append(graph("Gather", np.pad(categories.encodings, ((0, 1), (0, 0))), code))
         else:
             values = graph("Unsqueeze", own.name, [1])
             features.append(_with_season(graph, values) if own.column in preparation.seasons else values)
@@ -106,10 +107,6 @@ def rows_of(graph: Graph, preparation: Preparation, inputs: Collection[ColumnInp
 
 def _joined(graph: Graph, values: list[Value], axis: int) -> Value:
     return graph("Concat", *values, axis=axis) if len(values) > 1 else values[0]
-
-
-def _with_unseen(encodings: FloatArray) -> FloatArray:
-    return np.concatenate([encodings, np.zeros((1, encodings.shape[1]))])
 
 
 def _with_season(graph: Graph, days: Value) -> Value:
@@ -165,60 +162,15 @@ class Geometry:
         if model.alone is not None:
             rows = graph("Gather", rows, model.placed, axis=1)
             columns = graph("Transpose", rows, perm=[1, 0])
-        squared = squared_radii(graph, model, columns) if model.n_ellipsoids else None
+        squared = _squared_radii(graph, model, columns) if model.n_ellipsoids else None
         apart = squared_distances(graph, columns, model.isolated) if len(model.isolated) else None
         return cls(rows, columns, features, squared, apart)
 
-    def some(self, graph: Graph, at: Value) -> Geometry:
-        """The geometry of the rows at some positions."""
-        squared, apart = (
-            None if value is None else graph("Gather", value, at, axis=1) for value in (self.squared, self.apart)
-        )
-        columns = graph("Gather", self.columns, at, axis=1)
-        features = columns if self.features == self.columns else graph("Gather", self.features, at, axis=1)
-        return Geometry(graph("Gather", self.rows, at), columns, features, squared, apart)
 
-
-def squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:
-    """Squared radii, of shape (K, n): by polynomials where they are accurate enough, else from the centers."""
-    stack = model.stack
-    rough = stack.rough
-    smooth = np.setdiff1d(np.arange(model.n_ellipsoids), rough)
-    parts = []
-    if len(smooth):
-        parts.append(_polynomials(graph, model, columns, smooth))
-    if len(rough):
-        parts.append(_measured(graph, columns, stack.centers[rough], stack.roots[rough]))
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort(np.concatenate([smooth, rough]))
-    return graph("Gather", graph("Concat", *parts, axis=0), order, axis=0)
-
-
-def _polynomials(graph: Graph, model: SEPModel, columns: Value, which: IntArray) -> Value:
-    stack = model.stack
-    coordinates = graph("Sub", columns, stack.origin[:, np.newaxis])
-    first, second = np.triu_indices(len(stack.origin))
-    products = graph("Mul", graph("Gather", coordinates, first, axis=0), graph("Gather", coordinates, second, axis=0))
-    coefficients = stack.coefficients[which]
-    monomials = graph("Concat", products, coordinates, axis=0)
-    squared = graph("Gemm", coefficients[:, :-1], monomials, coefficients[:, -1:])
-    from_boundary = graph("ReduceMin", graph("Abs", graph("Sub", squared, 1.0)), [0], keepdims=0)
-    in_doubt = graph("LessOrEqual", from_boundary, stack.margins[which].max())
-
-    def measure(at: Value) -> list[Value]:
-        exact = _measured(graph, graph("Gather", columns, at, axis=1), stack.centers[which], stack.roots[which])
-        places = graph("Expand", graph("Unsqueeze", at, [0]), graph("Shape", exact))
-        return [graph("ScatterElements", squared, places, exact, axis=1)]
-
-    (checked,) = graph.where_any(in_doubt, ["DOUBLE"], measure, [squared])
-    return graph("Max", checked, 0.0)
-
-
-def _measured(graph: Graph, columns: Value, centers: FloatArray, roots: FloatArray) -> Value:
-    """Squared radii from the centers, which are subtracted first: a difference of products would lose digits."""
-    moved = graph("Sub", graph("Unsqueeze", columns, [0]), centers[:, :, np.newaxis])
-    return graph("ReduceSumSquare", graph("MatMul", roots, moved), [1], keepdims=0)
+def _squared_radii(graph: Graph, model: SEPModel, columns: Value) -> Value:
+    """Squared radii, (K, n); the centers are subtracted first, since a difference of products would lose digits."""
+    moved = graph("Sub", graph("Unsqueeze", columns, [0]), model.centers[:, :, np.newaxis])
+    return graph("ReduceSumSquare", graph("MatMul", model.roots, moved), [1], keepdims=0)
 
 
 def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> Value:
@@ -232,93 +184,65 @@ def squared_distances(graph: Graph, columns: Value, points: FloatArray) -> Value
     return graph("Add", graph("MatMul", -2.0 * moved, coordinates), both)
 
 
-# All features are padded to the same number of knots if this multiplies the number of knots by at most this factor.
-FILLED_UP = 2
-
-
 def decide_by_weights(
     graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry, codes: Value | None
 ) -> tuple[dict[str, Value], Value]:
-    """Label (as a position), trust, probabilities, region and scores, and whether each row lies in an ellipsoid."""
+    """All outputs but causes and acceptance, labels as positions; and whether each row lies in an ellipsoid."""
     place, gauge = _smallest_gauge(graph, model, geometry)
     region, inside = _regions(graph, model, geometry, place)
-    scores = _scores(graph, model, weights, geometry)
-    if codes is not None:
-        scores = graph("Add", scores, _categories(graph, weights, codes))
+    by_feature = _by_feature(graph, weights, geometry, codes)
+    scores = _scores(graph, model, weights, geometry, by_feature)
     near, n_classes = graph("Softmax", scores, axis=1), len(model.classes)
     probabilities = _faded(graph, near, gauge, n_classes)
     label = _most_likely(graph, probabilities, model.shares)
     # A model of one class fades as if there were two.
     believed = probabilities if n_classes > 1 else _faded(graph, near, gauge, 2)
     trust = _of_label(graph, believed, label)
-    values = {"probabilities": probabilities, "label": label, "trust": trust, "region": region, "scores": scores}
-    return values, inside
+    values = {"probabilities": probabilities, "label": label, "trust": trust, "region": region}
+    return values | _terms(graph, weights, by_feature, scores, label), inside
 
 
-def _scores(graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry) -> Value:
-    """Scores of the classes, of shape (n, C)."""
-    terms = [graph("Clip", geometry.features, np.float64(-LINE_END), np.float64(LINE_END))]
-    coefficients = [weights.lines]
+def _scores(graph: Graph, model: SEPModel, weights: Weights, geometry: Geometry, by_feature: Value) -> Value:
+    """Scores of the classes, of shape (n, C): the terms of features, ellipsoids and isolated rows."""
+    terms, coefficients = [], []
     if geometry.squared is not None:
         capped = graph("Min", geometry.squared, FARTHEST_SQUARED)
         terms.append(graph("Exp", graph("Mul", graph("Max", capped, 1.0), -NEARNESS_DECAY)))
         terms.append(graph("Log", graph("Add", capped, DEPTH_FLOOR)))
         # `exp(-decay)` cancels this factor where the squared gauge is 1, so that nearness is 1 there.
         coefficients += [np.exp(NEARNESS_DECAY) * weights.near, weights.deep]
-    weighty = np.flatnonzero(weights.isolated.any(axis=1))
-    if geometry.apart is not None and len(weighty):
-        apart = (
-            geometry.apart if len(weighty) == len(model.isolated) else graph("Gather", geometry.apart, weighty, axis=0)
-        )
-        terms.append(graph("Exp", graph("Mul", apart, -0.5 / weights.width**2)))
-        coefficients.append(weights.isolated[weighty])
+    if geometry.apart is not None:
+        terms.append(graph("Exp", graph("Mul", geometry.apart, -0.5 / weights.width**2)))
+        coefficients.append(weights.isolated)
     constant = weights.offsets - weights.ellipsoid_means.sum(axis=0) - weights.isolated_mean
-    without = np.flatnonzero(weights.n_knots == 0)
-    constant = constant + sum((weights.curves[j][1][:, 0] for j in without.tolist()), np.zeros(len(constant)))
-    together = graph("Concat", *terms, axis=0) if len(terms) > 1 else terms[0]
-    scores = graph("Gemm", together, np.concatenate(coefficients), constant, transA=1)
-    for which in _groups(weights.n_knots):
-        scores = graph("Add", scores, _curves(graph, weights, geometry.features, which))
-    return scores
+    placed = graph("Gemm", _joined(graph, terms, 0), np.concatenate(coefficients), constant, transA=1)
+    return graph("Add", graph.total(by_feature, 0), placed)
 
 
-def _curves(graph: Graph, weights: Weights, columns: Value, which: IntArray) -> Value:
-    """What the steps of some features add to the scores, (n, C): count the knots passed, then look up the level."""
-    curves, most = [weights.curves[j] for j in which.tolist()], weights.n_knots[which].max()
+def _by_feature(graph: Graph, weights: Weights, geometry: Geometry, codes: Value | None) -> Value:
+    """What each feature adds to the score of each class, (d, n, C): a line, a step function, and its categories."""
+    columns = graph("Clip", geometry.features, np.float64(-LINE_END), np.float64(LINE_END))
+    lines = graph("Mul", graph("Unsqueeze", columns, [2]), weights.lines[:, np.newaxis, :])
     # Padding at infinity is never passed: the graph clips rows far away.
-    knots = np.full((len(which), most, 1), np.inf)
-    for own, (given, _) in zip(knots, curves, strict=True):
+    knots = np.full((len(weights.curves), max(1, weights.n_knots.max()), 1), np.inf)
+    for own, (given, _) in zip(knots, weights.curves, strict=True):
         own[: len(given), 0] = given
-    levels = np.concatenate([own.T for _, own in curves])
-    starts = np.cumsum([0, *(weights.n_knots[which] + 1)])[:-1]
-    own_columns = columns if len(which) == len(weights.n_knots) else graph("Gather", columns, which, axis=0)
-    passed = graph("GreaterOrEqual", graph("Unsqueeze", own_columns, [1]), knots)
+    passed = graph("GreaterOrEqual", graph("Unsqueeze", geometry.features, [1]), knots)
     # Single precision counts exactly, and twice as fast as integers.
     n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
-    return graph.total(graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])), 0)
+    terms = graph("Add", lines, _levels(graph, [levels.T for _, levels in weights.curves], n_passed))
+    if codes is None:
+        return terms
+    # A category not seen in training adds nothing.
+    known = np.split(weights.category_levels, np.cumsum(weights.n_categories)[:-1])
+    added = _levels(graph, [np.pad(levels, ((0, 1), (0, 0))) for levels in known], codes)
+    return graph("ScatterND", terms, weights.category_features[:, np.newaxis], added, reduction="add")
 
 
-def _categories(graph: Graph, weights: Weights, codes: Value) -> Value:
-    """What categories add to the scores, of shape (n, C); one not seen in training adds nothing."""
-    nothing, ends = np.zeros((1, len(weights.offsets))), np.cumsum(weights.n_categories)
-    columns = np.split(weights.category_levels, ends[:-1])
-    levels = np.concatenate([part for own in columns for part in (own, nothing)])
-    starts = ends - weights.n_categories + np.arange(len(ends))
-    return graph.total(graph("Gather", levels, graph("Add", codes, starts[:, np.newaxis])), 0)
-
-
-def _groups(n_knots: IntArray) -> list[IntArray]:
-    """Features with knots, in order; split into those with few and with many knots if padding would cost too much."""
-    order = np.argsort(n_knots, kind="stable")
-    order = order[n_knots[order] > 0]
-    if len(order) == 0:
-        return []
-    ordered = n_knots[order]
-    if len(ordered) * ordered[-1] <= FILLED_UP * ordered.sum():
-        return [np.sort(order)]
-    first = np.arange(1, len(order))
-    cut = int(first[np.argmin(first * ordered[:-1] + (len(order) - first) * ordered[-1])])
-    return [np.sort(order[:cut]), np.sort(order[cut:])]
+def _levels(graph: Graph, levels: list[FloatArray], positions: Value) -> Value:
+    """For each of m lists, its entries (C numbers each) at positions of shape (m, n); of shape (m, n, C)."""
+    starts = np.cumsum([0, *map(len, levels)])[:-1]
+    return graph("Gather", np.concatenate(levels), graph("Add", positions, starts[:, np.newaxis]))
 
 
 def _smallest_gauge(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[Value, Value]:
@@ -350,8 +274,7 @@ def _regions(graph: Graph, model: SEPModel, geometry: Geometry, place: Value) ->
     if geometry.squared is None:
         return at_place, graph("Less", place, np.int64(0))
     memberships = graph.cast(graph("LessOrEqual", geometry.squared, 1.0 + model.slack), "DOUBLE")
-    row, is_known, size = find(graph, memberships, model.table.memberships)
-    inside = graph("Greater", size, np.int64(0))
+    row, is_known, inside = find(graph, memberships, model.table.memberships)
     return graph("Where", inside, graph("Where", is_known, row, np.int64(-1)), at_place), inside
 
 
@@ -379,62 +302,22 @@ def _of_label(graph: Graph, probabilities: Value, label: Value) -> Value:
 LOWEST = -1e300
 
 
-def terms_of(
-    graph: Graph,
-    model: SEPModel,
-    weights: Weights,
-    geometry: Geometry,
-    codes: Value | None,
-    scores: Value,
-    label: Value,
-) -> dict[str, Value]:
+def _terms(graph: Graph, weights: Weights, by_feature: Value, scores: Value, label: Value) -> dict[str, Value]:
     """The runner-up, as a position, and the terms: all features, then the place and the average row; (n, d + 2)."""
-    n_classes = len(model.classes)
+    n_classes = len(weights.offsets)
     is_label = _one_hot(graph, label, n_classes)
     others = graph("Add", scores, graph("Mul", is_label, LOWEST)) if n_classes > 1 else scores
     runner_up = graph("ArgMax", others, axis=1, keepdims=0)
     side = graph("Sub", is_label, _one_hot(graph, runner_up, n_classes))
-    by_feature = graph.total(graph("Mul", _by_class(graph, weights, geometry, codes), graph("Unsqueeze", side, [0])), 2)
-    features = graph("Transpose", by_feature, perm=[1, 0])
+    features = graph.total(graph("Mul", by_feature, graph("Unsqueeze", side, [0])), 2)
     offset = graph.total(graph("Mul", side, weights.offsets), 1)
     log_odds = graph.total(graph("Mul", side, scores), 1)
-    place = graph("Sub", graph("Sub", log_odds, offset), graph.total(features, 1))
-    columns = [features, graph("Unsqueeze", place, [1]), graph("Unsqueeze", offset, [1])]
-    return {"runner_up": runner_up, "terms": graph("Concat", *columns, axis=1)}
+    place = graph("Sub", graph("Sub", log_odds, offset), graph.total(features, 0))
+    rows = [features, graph("Unsqueeze", place, [0]), graph("Unsqueeze", offset, [0])]
+    return {"runner_up": runner_up, "terms": graph("Transpose", graph("Concat", *rows, axis=0), perm=[1, 0])}
 
 
 def _one_hot(graph: Graph, which: Value, n_classes: int) -> Value:
     """A one in the column of each row's class, of shape (n, C)."""
     is_it = graph("Equal", graph("Unsqueeze", which, [1]), np.arange(n_classes)[np.newaxis])
     return graph.cast(is_it, "DOUBLE")
-
-
-def _by_class(graph: Graph, weights: Weights, geometry: Geometry, codes: Value | None) -> Value:
-    """What each feature adds to the score of each class, of shape (d, n, C)."""
-    clipped = graph("Clip", geometry.features, np.float64(-LINE_END), np.float64(LINE_END))
-    terms = graph("Mul", graph("Unsqueeze", clipped, [2]), weights.lines[:, np.newaxis, :])
-    most = max(int(weights.n_knots.max(initial=0)), 1)
-    # Padding at infinity is never passed: the graph clips rows far away.
-    knots = np.full((len(weights.n_knots), most, 1), np.inf)
-    for own, (given, _) in zip(knots, weights.curves, strict=True):
-        own[: len(given), 0] = given
-    levels = np.concatenate([own.T for _, own in weights.curves])
-    starts = np.cumsum([0, *(weights.n_knots + 1)])[:-1]
-    passed = graph("GreaterOrEqual", graph("Unsqueeze", geometry.features, [1]), knots)
-    n_passed = graph.cast(graph.total(graph.cast(passed, "FLOAT"), 1), "INT64")
-    terms = graph("Add", terms, graph("Gather", levels, graph("Add", n_passed, starts[:, np.newaxis])))
-    if codes is None:
-        return terms
-    nothing, ends = np.zeros((1, len(weights.offsets))), np.cumsum(weights.n_categories)
-    known = np.concatenate([part for own in np.split(weights.category_levels, ends[:-1]) for part in (own, nothing)])
-    first = ends - weights.n_categories + np.arange(len(ends))
-    added = graph("Gather", known, graph("Add", codes, first[:, np.newaxis]))
-    place = np.zeros((len(weights.n_knots), len(ends)))
-    place[weights.category_features, np.arange(len(ends))] = 1.0
-    return graph("Add", terms, _spread(graph, place, added))
-
-
-def _spread(graph: Graph, place: np.ndarray, added: Value) -> Value:
-    """What categories add to their features, of shape (d, n, C); `place`, (d, q), is one where they belong together."""
-    turned = graph("Transpose", added, perm=[1, 0, 2])
-    return graph("Transpose", graph("MatMul", place[np.newaxis], turned), perm=[1, 0, 2])

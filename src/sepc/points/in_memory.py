@@ -21,12 +21,6 @@ class ArrayPoints:
     ----------
     rows : (n, d) array
         Not copied if it holds 64-bit floats, and never written to.
-
-    Examples
-    --------
-    >>> points = ArrayPoints(np.array([[0.0, 5.0], [2.0, 1.0]]))
-    >>> points.n_points, points.n_features
-    (2, 2)
     """
 
     rows: FloatArray

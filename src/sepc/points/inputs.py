@@ -33,13 +33,7 @@ def is_gap(value: Any) -> bool:
 
 
 def as_points(X: Any) -> ArrayPoints:
-    """Validate a table of numbers and turn it into a set of rows.
-
-    Examples
-    --------
-    >>> as_points([[1, 2], [3, 4], [5, 6]]).n_points
-    3
-    """
+    """Validate a table of numbers and turn it into a set of rows."""
     table = _as_table(X)
     names = _column_names(X, table)
     rows = _as_numbers(table, names)
@@ -48,13 +42,7 @@ def as_points(X: Any) -> ArrayPoints:
 
 
 def feature_names(X: Any) -> tuple[str, ...]:
-    """Column names of anything `as_points` accepts; ``x0``, ``x1`` and so on if there are none.
-
-    Examples
-    --------
-    >>> feature_names([[1, 2], [3, 4]])
-    ('x0', 'x1')
-    """
+    """Column names of anything `as_points` accepts; ``x0``, ``x1`` and so on if there are none."""
     return _column_names(X, _as_table(X))
 
 

@@ -92,12 +92,6 @@ class RowCounts:
 
     A row that is not among the lowest of its block is not among the lowest overall. So every count is exact, and which
     rows are held does not depend on blocks or order.
-
-    Examples
-    --------
-    >>> counter = RowCounts(seed=0, limit=HIGHEST_HASH)
-    >>> counter.map(np.array([[5.0], [7.0], [5.0]])).held.counts.tolist()
-    [1, 2]
     """
 
     seed: int

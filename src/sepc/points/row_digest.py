@@ -88,17 +88,7 @@ class RowDigest:
 def digest_of_rows(
     rows: FloatArray, labels: NDArray[Any], which: NDArray[np.integer[Any]], columns: BoolArray | None = None
 ) -> str:
-    """The digest of rows in memory; the label of row i is ``labels[which[i]]``.
-
-    Examples
-    --------
-    >>> rows, labels = np.array([[1.0, 2.0], [3.0, np.nan]]), np.array(["a", "b"])
-    >>> digest = digest_of_rows(rows, labels, np.array([0, 1]))
-    >>> digest == digest_of_rows(rows[::-1], labels, np.array([1, 0]))
-    True
-    >>> digest == digest_of_rows(rows, labels, np.array([0, 0]))
-    False
-    """
+    """The digest of rows in memory; the label of row i is ``labels[which[i]]``."""
     return as_text(_sums(_hashes(rows, columns) ^ label_keys(labels)[which]))
 
 
@@ -145,15 +135,7 @@ def _sums(hashes: NDArray[np.uint64]) -> Sums:
 
 
 def draw_rows(n_rows: int, n_wanted: int, block: int, seed: int) -> IntArray:
-    """Positions of at most `n_wanted` rows of a block, in order; the same each time the block is read.
-
-    Examples
-    --------
-    >>> draw_rows(3, 5, block=0, seed=0)
-    array([0, 1, 2])
-    >>> len(draw_rows(100, 5, block=0, seed=0))
-    5
-    """
+    """Positions of at most `n_wanted` rows of a block, in order; the same each time the block is read."""
     if n_rows <= n_wanted:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng([seed, block]).choice(n_rows, n_wanted, replace=False))

@@ -22,13 +22,7 @@ MOST_ARGUMENTS = 100
 
 
 def total(terms: Sequence[SQL]) -> SQL:
-    """The sum of some terms, in pairs of pairs.
-
-    Examples
-    --------
-    >>> total(["a", "b", "c", "d"])
-    '((a + b) + (c + d))'
-    """
+    """The sum of some terms, in pairs of pairs."""
     return in_pairs(terms, "+") if terms else "0"
 
 
@@ -51,26 +45,14 @@ def extreme(function: str, terms: Sequence[SQL]) -> SQL:
 
 
 def first_true(tests: Sequence[tuple[SQL, SQL]], otherwise: SQL) -> SQL:
-    """The value of the first test that holds.
-
-    Examples
-    --------
-    >>> first_true([("a = 1", "2")], "0")
-    'CASE WHEN a = 1 THEN 2 ELSE 0 END'
-    """
+    """The value of the first test that holds."""
     if not tests:
         return otherwise
     return f"CASE {' '.join(f'WHEN {test} THEN {value}' for test, value in tests)} ELSE {otherwise} END"
 
 
 def steps(column: SQL, knots: Sequence[SQL], levels: Sequence[SQL]) -> SQL:
-    """A step function: the level below the first knot, or from each knot up, found by bisection.
-
-    Examples
-    --------
-    >>> steps("x", ["1", "2"], ["10", "20", "30"])
-    'CASE WHEN x < 2 THEN CASE WHEN x < 1 THEN 10 ELSE 20 END ELSE 30 END'
-    """
+    """A step function: the level below the first knot, or from each knot up, found by bisection."""
     if len(set(levels)) == 1:
         return levels[0]
     middle = len(knots) // 2
@@ -91,10 +73,16 @@ SMALLEST = 1e-80
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database writes SQL; each database is a subclass."""
+    """How a database writes SQL: names of types and functions, and templates in which a column or table is put."""
 
     double: str
     text_type: str
+    collation: str = ""
+    number_form: str = "{}"
+    microseconds: str = "epoch_us({column})"
+    # What the query carries along, so that it can output all columns of the table at the end; and these columns.
+    whole_row: str = "{table}"
+    all_columns: str = "{row}.*"
     greatest: str = "greatest"
     least: str = "least"
     fence: str = ""
@@ -118,7 +106,7 @@ class Dialect:
     def number(self, value: float) -> SQL:
         """A double literal with all its digits."""
         digits = repr(value)
-        return digits if "e" in digits else f"{digits}e0"
+        return self.number_form.format(digits if "e" in digits or self.number_form != "{}" else f"{digits}e0")
 
     def numbers(self, values: ArrayLike) -> list[SQL]:
         """Double literals."""
@@ -130,14 +118,12 @@ class Dialect:
 
     def given_text(self, column: SQL) -> SQL:
         """A column as texts that are equal only if all their characters are."""
-        return f"CAST({column} AS {self.text_type})"
+        return f"CAST({column} AS {self.text_type}){self.collation}"
 
     def given_days(self, column: SQL) -> SQL:
         """A column of dates as days since 1970, with their fraction."""
-        return f"CAST({self._microseconds(column)} AS {self.double}) / {self.number(float(MICROSECONDS_A_DAY))}"
-
-    def _microseconds(self, column: SQL) -> SQL:
-        return f"epoch_us({column})"
+        microseconds = self.microseconds.format(column=column)
+        return f"CAST({microseconds} AS {self.double}) / {self.number(float(MICROSECONDS_A_DAY))}"
 
     def clip(self, column: SQL, low: float, high: float) -> SQL:
         """A column clipped to these limits; in DuckDB this is faster than `greatest` and `least`."""
@@ -168,14 +154,6 @@ class Dialect:
                 terms.append(f"{self.item(name, i)} * {self.number(coefficient)}")
         return total(terms) if terms else self.number(0.0)
 
-    def whole_row(self, table: SQL) -> SQL:
-        """What the query carries along, so that it can output all columns of the table at the end."""
-        return table
-
-    def all_columns(self, row: SQL, table: SQL) -> SQL:
-        """All columns of the table, from what was carried."""
-        return f"{row}.*"
-
     def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
         """Where the columns of the last SELECT come from."""
         return last
@@ -187,12 +165,9 @@ class DuckDB(Dialect):
 
     double: str = "DOUBLE"
     text_type: str = "VARCHAR"
+    collation: str = ' COLLATE "binary"'
     has_lists: bool = True
     last_stage: str = "MATERIALIZED "
-
-    def given_text(self, column: SQL) -> SQL:
-        """A column as texts that are equal only if all their characters are."""
-        return f'CAST({column} AS VARCHAR) COLLATE "binary"'
 
     def vector(self, name: SQL, values: Sequence[SQL]) -> dict[SQL, SQL]:
         """One column: a list."""
@@ -218,6 +193,11 @@ class Postgres(Dialect):
 
     double: str = "double precision"
     text_type: str = "text"
+    collation: str = ' COLLATE "C"'
+    # Without the type it would be a decimal number, whose arithmetic is slow.
+    number_form: str = "'{}'::float8"
+    microseconds: str = "(EXTRACT(EPOCH FROM {column}) * 1000000)"
+    all_columns: str = "({row}).*"
     fence: str = " OFFSET 0"
     tells_case_apart: bool = True
     most_columns: int = 1664
@@ -226,21 +206,13 @@ class Postgres(Dialect):
         """A text literal."""
         return postgres_text(text)
 
-    def number(self, value: float) -> SQL:
-        """A double literal with all its digits."""
-        # Without the type it would be a decimal number, whose arithmetic is slow.
-        return f"'{value!r}'::float8"
 
-    def given_text(self, column: SQL) -> SQL:
-        """A column as texts that are equal only if all their characters are."""
-        return f'CAST({column} AS text) COLLATE "C"'
-
-    def _microseconds(self, column: SQL) -> SQL:
-        return f"(EXTRACT(EPOCH FROM {column}) * 1000000)"
-
-    def all_columns(self, row: SQL, table: SQL) -> SQL:
-        """All columns of the table, from its rows."""
-        return f"({row}).*"
+# Date functions of SQLite resolve only milliseconds, so what follows the seconds is read as a fraction.
+OF_TEXT = (
+    "CASE WHEN {column} GLOB '[0-9][0-9][0-9][0-9]-*' AND substr({column}, 12) NOT GLOB '*[-+]*' THEN "
+    "1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + "
+    "CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER) END"
+)
 
 
 @dataclass(frozen=True)
@@ -249,6 +221,11 @@ class SQLite(Dialect):
 
     double: str = "REAL"
     text_type: str = "TEXT"
+    collation: str = " COLLATE BINARY"
+    microseconds: str = OF_TEXT
+    # The number of the row, since SQLite has no type for rows. Rows of a view have none, which must be an error.
+    whole_row: str = "COALESCE({table}._rowid_, abs(-9223372036854775807 - 1))"
+    all_columns: str = "{table}.*"
     greatest: str = "max"
     least: str = "min"
     fence: str = " LIMIT -1 OFFSET 0"
@@ -258,29 +235,13 @@ class SQLite(Dialect):
         """A column of numbers; anything else in it is a missing value, where a cast would make it zero."""
         return f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END"
 
-    def given_text(self, column: SQL) -> SQL:
-        """A column as texts that are equal only if all their characters are."""
-        return f"CAST({column} AS TEXT) COLLATE BINARY"
-
-    def _microseconds(self, column: SQL) -> SQL:
-        # Its date functions resolve only milliseconds, so what follows the seconds is read as a fraction.
-        fraction = f"CAST(round(1e6 * CAST('0' || substr({column}, 20, 7) AS REAL)) AS INTEGER)"
-        whole = f"1000000 * CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + {fraction}"
-        is_date = f"{column} GLOB '[0-9][0-9][0-9][0-9]-*' AND substr({column}, 12) NOT GLOB '*[-+]*'"
-        return f"CASE WHEN {is_date} THEN {whole} END"
-
-    def whole_row(self, table: SQL) -> SQL:
-        """The number of the row: SQLite has no type for rows. Rows of a view have no number, which must be an error."""
-        overflow = "abs(-9223372036854775807 - 1)"
-        return f"COALESCE({table}._rowid_, {overflow})"
-
-    def all_columns(self, row: SQL, table: SQL) -> SQL:
-        """All columns of the table, which is read again by the number of the row."""
-        return f"{table}.*"
-
     def source(self, last: SQL, row: SQL, table: SQL, alias: SQL) -> SQL:
-        """The decisions, and for each of them its row."""
+        """The decisions, and for each of them its row, which is read again by its number."""
         return f"{last} CROSS JOIN {table} AS {alias} ON {alias}._rowid_ = {last}.{row}"
+
+
+# As local wall-clock time without a time zone, as pandas reads it.
+LOCAL = "CAST({column} AS TIMESTAMP_NTZ)"
 
 
 @dataclass(frozen=True)
@@ -289,29 +250,22 @@ class Spark(Dialect):
 
     double: str = "DOUBLE"
     text_type: str = "STRING"
+    number_form: str = "{}D"
+    microseconds: str = (
+        f"({MICROSECONDS_A_DAY}L * unix_date(CAST({LOCAL} AS DATE)) + 3600000000L * hour({LOCAL}) + "
+        f"60000000L * minute({LOCAL}) + CAST(1000000 * extract(SECOND FROM {LOCAL}) AS BIGINT))"
+    )
+    whole_row: str = "struct({table}.*)"
 
     def name(self, name: str) -> SQL:
-        """A quoted name of a table or column."""
-        return _spark_name(name)
+        """A quoted name, in which ``${name}`` would be replaced by a variable even between quotes."""
+        if "${" in name:
+            raise ValueError(f"Spark takes ${{ in {shown(name)} as the beginning of a variable; rename the column.")
+        return _quote(name, "`")
 
     def text(self, text: str) -> SQL:
         """A text literal."""
         return spark_text(text)
-
-    def number(self, value: float) -> SQL:
-        """A double literal with all its digits."""
-        return f"{value!r}D"
-
-    def _microseconds(self, column: SQL) -> SQL:
-        # As local wall-clock time without a time zone, as pandas reads it.
-        local = f"CAST({column} AS TIMESTAMP_NTZ)"
-        of_day = f"3600000000L * hour({local}) + 60000000L * minute({local})"
-        seconds = f"CAST(1000000 * extract(SECOND FROM {local}) AS BIGINT)"
-        return f"({MICROSECONDS_A_DAY}L * unix_date(CAST({local} AS DATE)) + {of_day} + {seconds})"
-
-    def whole_row(self, table: SQL) -> SQL:
-        """A structure of all columns."""
-        return f"struct({table}.*)"
 
 
 DIALECTS: Mapping[str, Dialect] = {"duckdb": DuckDB(), "postgres": Postgres(), "sqlite": SQLite(), "spark": Spark()}
@@ -325,47 +279,22 @@ def check_text(text: str) -> str:
 
 
 def _quote(text: str, quote: str) -> str:
-    """The text between quotes, with quotes inside doubled.
-
-    Examples
-    --------
-    >>> print(_quote('a "b"; --', '"'))
-    "a ""b""; --"
-    """
+    """The text between quotes, with quotes inside doubled."""
     return quote + check_text(text).replace(quote, 2 * quote) + quote
 
 
 def postgres_text(text: str) -> str:
-    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`.
-
-    Examples
-    --------
-    >>> print(postgres_text("it's"), postgres_text("a\\b"))
-    'it''s' E'a\\b'
-    """
+    r"""A text literal of PostgreSQL, which does not depend on `standard_conforming_strings`."""
     if "\\" not in text:
         return _quote(text, "'")
     return "E" + _quote(text.replace("\\", "\\\\"), "'")
 
 
 def spark_text(text: str) -> str:
-    r"""A text literal of Spark; given as bytes if a setting could change the text.
-
-    Examples
-    --------
-    >>> print(spark_text("north"), spark_text("it's"))
-    'north' CAST(X'69742773' AS STRING)
-    """
+    r"""A text literal of Spark; given as bytes if a setting could change the text."""
     if any(character in text for character in "\\'${"):
         return f"CAST(X'{check_text(text).encode().hex()}' AS STRING)"
     return _quote(text, "'")
-
-
-def _spark_name(name: str) -> str:
-    """A name in Spark, where ``${name}`` is replaced by a variable even between quotes."""
-    if "${" in name:
-        raise ValueError(f"Spark takes ${{ in {shown(name)} as the beginning of a variable; rename the column.")
-    return _quote(name, "`")
 
 
 @dataclass(frozen=True)
@@ -397,7 +326,7 @@ class Query:
 
     def begin(self, columns: Mapping[SQL, SQL]) -> None:
         """Add the first stage, which reads the table."""
-        whole = {self.row: self.dialect.whole_row(self.alias)}
+        whole = {self.row: self.dialect.whole_row.format(table=self.alias)}
         self._stages.append(Stage(self.prefixed("given"), whole | dict(columns), f"{self.table} AS {self.alias}"))
 
     def add(self, name: str, columns: Mapping[SQL, SQL], join: SQL = "") -> None:
@@ -417,7 +346,7 @@ class Query:
             needed = set(kept) | self._names_in([*new.values(), stage.source], self._stages[:i])
         added = ", ".join(f"{value} AS {self.prefixed(name)}" for name, value in outputs.items())
         source = self.dialect.source(last, self.row, self.table, self.alias)
-        columns = self.dialect.all_columns(self.row, self.alias)
+        columns = self.dialect.all_columns.format(row=self.row, table=self.alias)
         stages = ",\n".join([*self._constants, *reversed(parts)])
         return f"WITH {stages}\nSELECT {columns}, {added}\nFROM {source}\n"
 

@@ -68,7 +68,8 @@ def given_columns(exported: Exported) -> list[GivenColumn]:
 def _given_column(column: Column, preparation: Preparation) -> GivenColumn:
     categories, has_season = preparation.categories.get(column.name), column.name in preparation.seasons
     given = GivenColumn(column.name, column.kind, categories, has_season, column.written)
-    odd = [] if given.categories is None else [value for value in given.categories.values if not _is_plain(value)]
+    values = () if categories is None else categories.values
+    odd = [value for value in values if not isinstance(value, str | int | float | None)]
     if odd:
         raise TypeError(
             f"Column {shown(column.name)} has the category {shown(odd[0])}, for which {TARGET} has no type."
@@ -83,10 +84,6 @@ def text_column_comment(columns: list[GivenColumn]) -> SQL:
         return ""
     named = listed(read).replace("*/", "* /").replace("/*", "/ *")
     return f"/* In training these columns were text; here they hold the numbers or dates it stands for: {named}. */\n"
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def add_features(query: Query, columns: list[GivenColumn], typical: Mapping[int, float]) -> tuple[list[SQL], list[SQL]]:
@@ -188,13 +185,9 @@ def add_places(query: Query, model: SEPModel, features: Sequence[SQL]) -> Geomet
     points = model.isolated - geometry.origin
     apart = {name: squared_distance(query, geometry, point) for name, point in zip(geometry.apart, points, strict=True)}
     query.add("located", squared | apart)
-    query.add("nearby", _smallest(query, geometry))
-    return geometry
-
-
-def _smallest(query: Query, geometry: Geometry) -> dict[SQL, SQL]:
     kinds = {geometry.smallest: geometry.squared, geometry.nearest: geometry.apart}
-    return {name: extreme(query.dialect.least, columns) for name, columns in kinds.items() if columns}
+    query.add("nearby", {name: extreme(query.dialect.least, own) for name, own in kinds.items() if own})
+    return geometry
 
 
 def _column_names(query: Query, model: SEPModel) -> Geometry:
@@ -288,14 +281,11 @@ def add_labels(query: Query, model: SEPModel, weights: Weights, geometry: Geomet
     query.add("fading", fading)
     query.add("faded", {p: _fade(query, q, n_classes) for p, q in zip(faded, near, strict=True)})
     query.add("compared", {largest: extreme(dialect.greatest, faded)})
-    tests = [(f"{faded[c]} >= {largest} * {number(1.0 - TIE)}", c) for c in _larger_first(model)]
-    query.add("labelled", {label: first_true([(test, str(c)) for test, c in tests[:-1]], str(tests[-1][1]))})
+    # Larger classes win ties.
+    *order, last = np.argsort(-model.shares, kind="stable").tolist()
+    tests = [(f"{faded[c]} >= {largest} * {number(1.0 - TIE)}", str(c)) for c in order]
+    query.add("labelled", {label: first_true(tests, str(last))})
     query.add("trusted", {trust: choose(label, faded)})
-
-
-def _larger_first(model: SEPModel) -> list[int]:
-    """Classes in the order in which they win ties."""
-    return [int(c) for c in np.argsort(-model.shares, kind="stable")]
 
 
 def _fade(query: Query, probability: SQL, n_classes: int) -> SQL:

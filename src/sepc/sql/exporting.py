@@ -98,7 +98,10 @@ def export(
     >>> print(sepc.sql.export(SEPClassifier().fit(X, y), "duckdb", "flowers"))
     WITH sepc_regions(...
     """
-    target = _dialect(dialect)
+    if dialect not in DIALECTS:
+        known = listed(map(shown, DIALECTS), len(DIALECTS))
+        raise ValueError(f"There is no dialect {shown(dialect)}; there are {known}.")
+    target = DIALECTS[dialect]
     exported = Exported.of(model, TARGET)
     arrays = exported.model
     columns = given_columns(exported)
@@ -112,25 +115,10 @@ def export(
     add_labels(query, arrays, exported.weights, geometry, codes)
     _add_causes(query, exported, geometry)
     added = add_terms(query, arrays, exported.weights, geometry, codes) if terms else {}
-    comments = _remarks(exported) + text_column_comment(columns) + (_term_comments(arrays, prefix) if terms else "")
+    remarks = [f"-- {visible(remark)}\n" for remark in exported.remarks]
+    named = [f"-- {prefix}term_{j}: {name_of(name)}\n" for j, name in enumerate(arrays.feature_names) if terms]
+    comments = "".join([*remarks, text_column_comment(columns), *named])
     return comments + query.finish(_outputs(query, exported, added))
-
-
-def _remarks(exported: Exported) -> SQL:
-    """Comments on edits of the model."""
-    return "".join(f"-- {visible(remark)}\n" for remark in exported.remarks)
-
-
-def _term_comments(model: SEPModel, prefix: str) -> SQL:
-    """Comments that name the features of terms."""
-    names = map(name_of, model.feature_names)
-    return "".join(f"-- {prefix}term_{j}: {name}\n" for j, name in enumerate(names))
-
-
-def _dialect(name: str) -> Dialect:
-    if name not in DIALECTS:
-        raise ValueError(f"There is no dialect {shown(name)}; there are {listed(map(shown, DIALECTS), len(DIALECTS))}.")
-    return DIALECTS[name]
 
 
 def _table(dialect: Dialect, table: str | Sequence[str]) -> SQL:
@@ -177,14 +165,9 @@ def _outputs(query: Query, exported: Exported, terms: Mapping[str, SQL]) -> dict
 
 def _labels(dialect: Dialect, classes: NDArray[Any]) -> list[SQL]:
     """The labels as literals of the database."""
-    kind = type_of_labels(classes, TARGET)
-    writers: dict[type, Callable[[Any], SQL]] = {
-        str: dialect.text,
-        bool: dialect.boolean,
-        int: str,
-        float: dialect.number,
-    }
-    return [writers[kind](label) for label in classes.tolist()]
+    writers: dict[type, Callable[[Any], SQL]]
+    writers = {str: dialect.text, bool: dialect.boolean, int: str, float: dialect.number}
+    return list(map(writers[type_of_labels(classes, TARGET)], classes.tolist()))
 
 
 def _add_causes(query: Query, exported: Exported, geometry: Geometry) -> None:

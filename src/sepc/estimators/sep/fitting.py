@@ -20,7 +20,7 @@ from sepc.estimators.sep.training_set import Standardization, TrainingSet, check
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.numeric import single_threaded
-from sepc.model.counts import SignatureTable, StackedSignatures
+from sepc.model.counts import SignatureCounts, Signatures, SignatureTable
 from sepc.model.imputation import ImputationMixture, NormalScores
 from sepc.model.membership import squared_radii
 from sepc.model.provenance import Provenance
@@ -29,7 +29,7 @@ from sepc.model.training_summary import SeenRows, given_columns, summarise_rows
 from sepc.partition.sequence import NOT_COUNTED, FoundEllipsoid, Round, Settings
 from sepc.points.in_memory import ArrayPoints, ClassArrays
 from sepc.points.proportional_sample import ClassSample, RowsByClass, sample_classes
-from sepc.points.reductions import JointReduction, Reduction, SignatureCounts, Transformed
+from sepc.points.reductions import JointReduction, Reduction, Transformed
 from sepc.points.row_digest import RowDigest, add_sums, as_text, row_hashes
 from sepc.shapes.ellipsoid import BOUNDARY_SLACK
 from sepc.wording import check_number
@@ -325,8 +325,8 @@ class _Fitting:
 
     def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
         """Counts rows in the ellipsoids."""
-        ellipsoids = tuple(piece.ellipsoid for piece in pieces.ellipsoids)
-        counting = StackedSignatures.of(ellipsoids, self.standard.n_placed, BOUNDARY_SLACK)
+        ellipsoids = [piece.ellipsoid for piece in pieces.ellipsoids]
+        counting = Signatures.of(ellipsoids, self.standard.n_placed, BOUNDARY_SLACK)
         return Transformed(counting, self.standard.place)
 
     def model_and_digest(self, pieces: Pieces) -> tuple[SEPModel, str]:

@@ -160,7 +160,7 @@ def load(name: str) -> Dataset:
 
     Examples
     --------
-    >>> from sepc import datasets
+    >>> from sepc_benchmarks import datasets
     >>> data = datasets.load("vertebral_column_2c")  # doctest: +SKIP
     >>> data.features.shape, data.target[:2]  # doctest: +SKIP
     ((310, 6), array(['Abnormal', 'Abnormal'], dtype='<U8'))
