@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +32,8 @@ from sepc.lifecycle.compare import RowBatch, group_columns_of, group_keys
 from sepc.lifecycle.ledger import Ledger, LookId
 from sepc.lifecycle.plan import MEASURES, ChangePlan, Criterion, CriterionKind, planned_positions, row_digest
 from sepc.lifecycle.result import Result
-from sepc.lifecycle.rows import training_rows_again
+from sepc.lifecycle.rows import file_digest, training_rows_again
 from sepc.model.names import region_name
-from sepc.model_files import to_bytes
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import difference_bound, upper_bound
 from sepc.views.charts import Pair, pair_chart
@@ -434,7 +432,7 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
             "These are not the rows that the plan fixes: their digest is another one. Give the whole table, with the "
             "same labels and groups, unchanged."
         )
-    asked = LookId(plan.digest, digest, _model_digest(old), _model_digest(new))
+    asked = LookId(plan.digest, digest, file_digest(old), file_digest(new))
     before = ledger.before(asked, plan.most_candidates)
     if before is not None:
         lines = tuple(PlanLine.from_dict(line) for line in before["lines"])
@@ -450,10 +448,6 @@ def _check(
     plan: ChangePlan, lines: tuple[PlanLine, ...], look: int, ledger: Ledger, asked: LookId, *, is_repeated: bool
 ) -> PlanCheck:
     return PlanCheck(plan.title, lines, look, plan.most_candidates, is_repeated, asked.candidate, ledger.head)
-
-
-def _model_digest(model: Any) -> str:
-    return sha256(to_bytes(model)).hexdigest()
 
 
 def _decided(plan: ChangePlan, old: Any, new: Any, table: RowBatch) -> JudgedRows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import secrets
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.errors import FormatError
 from sepc.io.atomic_files import write_whole
+from sepc.io.codec import Reader
 from sepc.lifecycle.rows import cells_by_column, cells_in_bytes
+from sepc.lifecycle.state_files import read_document
 from sepc.wording import counted
 
 RECEIPT_FORMAT = "sepc-erasure-receipt-1"
@@ -112,19 +112,16 @@ class Receipt(ShownAsCard):
         FormatError
             If the file is not such a file.
         """
-        try:
-            content = json.loads(Path(path).read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path} is not a receipt: it is not JSON.") from error
-        if not isinstance(content, dict) or content.get("format") != RECEIPT_FORMAT:
-            raise FormatError(f"{path} is not a receipt of an erasure.")
-        fields: dict[str, Any] = {name: content.get(name) for name in (*COUNTS, *TEXTS)}
-        are_right = all(type(fields[name]) is int and fields[name] >= 0 for name in COUNTS)
-        are_right &= all(isinstance(fields[name], str) for name in TEXTS) and isinstance(content.get("reading"), dict)
-        lists: dict[str, Any] = {name: _texts(content.get(name)) for name in ("erased", "versions")}
-        if not are_right or None in lists.values() or set(content) != {"format", "reading", *fields, *lists}:
-            raise FormatError(f"{path} is not a receipt of an erasure, or is damaged.")
-        return cls(**fields, **lists, reading=content["reading"])
+
+        def build(reader: Reader) -> Self:
+            counts, texts = (
+                {name: reader.integer(name) for name in COUNTS},
+                {name: reader.text(name) for name in TEXTS},
+            )
+            lists = {name: reader.texts(name) for name in ("erased", "versions")}
+            return cls(**counts, **texts, **lists, reading=reader.value("reading", dict))
+
+        return read_document(path, RECEIPT_FORMAT, "a receipt of an erasure", build)
 
     def _card(self) -> Card:
         facts: tuple[tuple[str, str], ...] = (
@@ -135,11 +132,6 @@ class Receipt(ShownAsCard):
         if self.n_counted_wrong:
             facts = (*facts, ("promise", f"counts {counted(self.n_counted_wrong, 'erased row')} as wrong"))
         return Card(f"Receipt for the erasure of {counted(self.n_erased, 'row')}", facts)
-
-
-def _texts(value: Any) -> tuple[str, ...] | None:
-    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    return tuple(value) if is_list else None
 
 
 def keyed_digest(key: bytes, data: bytes) -> str:
@@ -211,15 +203,13 @@ class Salts:
         FormatError
             If the file is not such a file.
         """
-        try:
-            content: Any = json.loads(Path(path).read_bytes())
-            if content["format"] != SALTS_FORMAT:
-                raise FormatError(f"{path} does not hold the salts of a receipt.")
-            data = base64.b64decode(content["rows"], validate=True)
+
+        def build(reader: Reader) -> Self:
+            data = base64.b64decode(reader.text("rows"), validate=True)
             rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, SALT_BYTES)
-            return cls(rows, bytes.fromhex(content["model"]), bytes.fromhex(content["seal"]), str(content["of"]))
-        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-            raise FormatError(f"{path} does not hold the salts of a receipt, or is damaged.") from error
+            return cls(rows, *(bytes.fromhex(reader.text(name)) for name in ("model", "seal")), reader.text("of"))
+
+        return read_document(path, SALTS_FORMAT, "a file of the salts of a receipt", build)
 
 
 LABEL = "label of the row"
