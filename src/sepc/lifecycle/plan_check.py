@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, frame_of, partition_behind
 from sepc.documents.charts import Chart
 from sepc.errors import RefusedLookError
-from sepc.estimators.base import check_labels, decide_rows
+from sepc.estimators.base import check_labels
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import group_description, len_of
@@ -66,7 +65,7 @@ class PlanLine:
     evidence : str
         What was counted, in words.
     n_rows : int
-        Rows, or calls, that it rests on.
+        Rows that it rests on.
     estimate, bound, limit : float or None
         The rate seen, the bound on the true rate at the level of one candidate, and the limit of the bound.
     """
@@ -118,8 +117,6 @@ def bounded_line(
 
 
 OTHERS = "all others together"
-# Calls before the clock starts.
-WARM_UP = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +144,10 @@ class JudgedRows:
 def judge(criterion: Criterion, new: Any, rows: JudgedRows, n_candidates: int) -> list[PlanLine]:
     """The lines of a criterion; it passes if all of them do."""
     confidence = 1.0 - criterion.level / n_candidates
-    match criterion.kind:
-        case CriterionKind.PROMISES:
-            return _promises(criterion, new, rows, confidence)
-        case CriterionKind.CHANGED:
-            return [_changed(criterion, rows, confidence)]
-        case CriterionKind.LATENCY:
-            return [_latency(criterion, new, rows, confidence)]
+    if criterion.kind is CriterionKind.PROMISES:
+        return _promises(criterion, new, rows, confidence)
+    if criterion.kind is CriterionKind.CHANGED:
+        return [_changed(criterion, rows, confidence)]
     bad = rows.is_bad(criterion.measure)
     parts = _parts(criterion, rows)
     return [_no_worse(criterion, about, here, bad, confidence) for about, here in parts]
@@ -280,22 +274,6 @@ def _cost(
     outcome = Outcome.PASSED if p <= 1.0 - confidence else Outcome.UNDECIDED if mean <= limit else Outcome.FAILED
     seen = f"{counted(n, 'accepted row')} cost {mean:.4g} on average, allowed {limit:.4g} (p {p_in_short(p, '= ')})"
     return PlanLine(str(criterion), "", outcome, seen, n)
-
-
-def _latency(criterion: Criterion, new: Any, rows: JudgedRows, confidence: float) -> PlanLine:
-    """Time calls on rows in turn; a call is one of `decide`, with the causes of abstaining."""
-    n_rows, seconds = min(criterion.rows, len(rows)), []
-    for call in range(WARM_UP + criterion.calls):
-        batch = _safe_indexing(rows.X, np.arange(call * n_rows, (call + 1) * n_rows) % len(rows))
-        started = time.perf_counter()
-        _ = decide_rows(new, batch).cause
-        seconds.append(time.perf_counter() - started)
-    taken = np.array(seconds[WARM_UP:])
-    n_slow = int((1000.0 * taken > criterion.milliseconds).sum())
-    bound = float(upper_bound(n_slow, len(taken), confidence))
-    median = f"median {1000.0 * float(np.median(taken)):.3g} ms"
-    seen = f"{n_slow:,} of {counted(len(taken), 'call')} were slower, {median}"
-    return bounded_line(str(criterion), "", seen, len(taken), n_slow / len(taken), bound, criterion.margin)
 
 
 COLUMNS = ("criterion", "about", "outcome", "evidence", "n_rows", "estimate", "bound", "limit")
