@@ -5,7 +5,7 @@ from sepc.io.signatures import sign, verify
 from sepc.lifecycle._changed_parts import ChangedRows
 from sepc.lifecycle._paired_decisions import ChangeCounts
 from sepc.lifecycle.audit import Audit, OverallTest, RegionTests, audit
-from sepc.lifecycle.comparison import Comparison, TermShift
+from sepc.lifecycle.comparison import Comparison
 from sepc.lifecycle.disjuncts import Disjunct, Range
 from sepc.lifecycle.forget import Erasure, forget, verify_receipt
 from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift
@@ -49,7 +49,6 @@ __all__ = [
     "Review",
     "ReviewQueue",
     "Salts",
-    "TermShift",
     "audit",
     "bill_of_materials",
     "check_plan",

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
-from sepc.cards import Card, ShownAsCard
+from sepc.cards import Card
 from sepc.decisions.decisions import Decisions, frame_of, partition_behind
-from sepc.documents.charts import Chart
 from sepc.errors import RefusedLookError
 from sepc.estimators.base import check_labels
 from sepc.estimators.selective.costs import Costs
@@ -35,7 +34,6 @@ from sepc.lifecycle.rows import file_digest, training_rows_again
 from sepc.model.names import region_name
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import difference_bound, upper_bound
-from sepc.views.charts import Pair, pair_chart
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, listed, p_in_short, percent, shown, with_number
 
@@ -282,7 +280,7 @@ SHOWN_LETTERS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanCheck(Result, ShownAsCard):
+class PlanCheck(Result):
     """Whether a candidate meets a change plan: `summary` in words, `to_frame` as a table, `to_html` as a page.
 
     Attributes
@@ -335,9 +333,6 @@ class PlanCheck(Result, ShownAsCard):
         end = f"{place}: {self.candidate[:SHOWN_LETTERS]}. Ledger: {self.ledger_head[:SHOWN_LETTERS]}."
         return "\n".join([self.headline(), *(f"- {line}" for line in self.lines), end])
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def _card(self) -> Card:
         again = ", judged before" if self.is_repeated else ""
         facts = (
@@ -350,17 +345,6 @@ class PlanCheck(Result, ShownAsCard):
 
     def _page_title(self) -> str:
         return self.title or "Check of a change plan"
-
-    def _chart(self) -> Chart:
-        """The limit and the bound of every line that has them."""
-        pairs = [
-            Pair(
-                f"{line.criterion} {line.about}".strip(), max(line.limit, 0.0), max(line.bound, 0.0), line.outcome.value
-            )
-            for line in self.lines
-            if line.limit is not None and line.bound is not None
-        ]
-        return pair_chart("Bounds and limits", "share of rows", ("allowed", "at most, by these rows"), pairs)
 
 
 def check_plan(plan: str | os.PathLike[str], old: Any, new: Any, X: Any, y: ArrayLike, groups: Any = None) -> PlanCheck:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
-from sepc.cards import Card, ShownAsCard
+from sepc.cards import Card
 from sepc.decisions.decisions import Decisions, frame_of, partition_behind, refuse
 from sepc.decisions.kinds import Cause
 from sepc.documents.charts import Chart
@@ -34,7 +34,7 @@ from sepc.lifecycle.monitoring.monitor_state import (
     with_rows,
 )
 from sepc.lifecycle.monitoring.state import Tally, Windows
-from sepc.lifecycle.result import Result
+from sepc.lifecycle.result import DrawnResult
 from sepc.lifecycle.rows import SharedState, decide_in_memory, fingerprint_of, sep_models, synchronized
 from sepc.lifecycle.state_files import state_from_bytes, state_to_bytes
 from sepc.model.membership import FARTHEST
@@ -72,7 +72,7 @@ AFTER_ALARM = (
 )
 
 
-class Monitor(Result, SharedState, ShownAsCard):
+class Monitor(DrawnResult, SharedState):
     """Compare the rows that arrive at a model with a reference, region by region, and raise an alarm on any change.
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
