@@ -112,16 +112,14 @@ class Receipt(ShownAsCard):
         FormatError
             If the file is not such a file.
         """
+        return read_document(path, RECEIPT_FORMAT, "a receipt of an erasure", cls._from)
 
-        def build(reader: Reader) -> Self:
-            counts, texts = (
-                {name: reader.integer(name) for name in COUNTS},
-                {name: reader.text(name) for name in TEXTS},
-            )
-            lists = {name: reader.texts(name) for name in ("erased", "versions")}
-            return cls(**counts, **texts, **lists, reading=reader.value("reading", dict))
-
-        return read_document(path, RECEIPT_FORMAT, "a receipt of an erasure", build)
+    @classmethod
+    def _from(cls, reader: Reader) -> Self:
+        values: dict[str, Any] = {name: reader.integer(name) for name in COUNTS}
+        values |= {name: reader.text(name) for name in TEXTS}
+        values |= {name: reader.texts(name) for name in ("erased", "versions")}
+        return cls(**values, reading=reader.value("reading", dict))
 
     def _card(self) -> Card:
         facts: tuple[tuple[str, str], ...] = (
@@ -203,13 +201,13 @@ class Salts:
         FormatError
             If the file is not such a file.
         """
+        return read_document(path, SALTS_FORMAT, "a file of the salts of a receipt", cls._from)
 
-        def build(reader: Reader) -> Self:
-            data = base64.b64decode(reader.text("rows"), validate=True)
-            rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, SALT_BYTES)
-            return cls(rows, *(bytes.fromhex(reader.text(name)) for name in ("model", "seal")), reader.text("of"))
-
-        return read_document(path, SALTS_FORMAT, "a file of the salts of a receipt", build)
+    @classmethod
+    def _from(cls, reader: Reader) -> Self:
+        data = base64.b64decode(reader.text("rows"), validate=True)
+        rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, SALT_BYTES)
+        return cls(rows, bytes.fromhex(reader.text("model")), bytes.fromhex(reader.text("seal")), reader.text("of"))
 
 
 LABEL = "label of the row"

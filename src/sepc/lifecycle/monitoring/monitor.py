@@ -56,7 +56,7 @@ def state_of(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorS
     for alarm in state.alarms:
         if not (alarm.region in near if alarm.kind == OUTSIDE else alarm.region < watched.n_regions - 1):
             raise reader.wrong("has an alarm about something that is not watched")
-        if not {one.name for one in (*alarm.moved, *alarm.columns)} <= set(named.feature_names):
+        if not {own.name for own in alarm.moved} | {own.name for own in alarm.columns} <= set(named.feature_names):
             raise reader.wrong("names a feature that the model does not have")
     return replace(state, alarms=tuple(replace(own, where=describe_region(named, own.region)) for own in state.alarms))
 

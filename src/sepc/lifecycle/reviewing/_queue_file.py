@@ -214,7 +214,8 @@ class Draws:
             raise TypeError(
                 f"The generator {now['bit_generator']} cannot be saved; give random_state as a whole number."
             )
-        return cls(*(str(now["state"][name]) for name in ("state", "inc")), now["has_uint32"], now["uinteger"])
+        inner = now["state"]
+        return cls(str(inner["state"]), str(inner["inc"]), now["has_uint32"], now["uinteger"])
 
     def put_into(self, rng: np.random.Generator) -> None:
         """Give a generator this state."""

@@ -70,14 +70,14 @@ class Ledger:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`."""
+        return read_document(path, FORMAT, "a ledger of sites", cls._from)
 
-        def build(reader: Reader) -> Self:
-            lists = reader.texts("sites"), reader.texts("sets")
-            if any(len(set(one)) < len(one) for one in lists):
-                raise FormatError("a digest occurs twice.")
-            return cls(*lists)
-
-        return read_document(path, FORMAT, "a ledger of sites", build)
+    @classmethod
+    def _from(cls, reader: Reader) -> Self:
+        sites, sets = reader.texts("sites"), reader.texts("sets")
+        if any(len(set(one)) < len(one) for one in (sites, sets)):
+            raise FormatError("a digest occurs twice.")
+        return cls(sites, sets)
 
 
 def set_digest(counts: Sequence[SiteCounts]) -> str:
