@@ -253,17 +253,19 @@ class Certificate(Result):
 
 def certificate_of(evidence: Evidence, n_waiting: int = 0, waits_for: int | None = None) -> Certificate:
     """The certificate of the largest set that the evidence certifies."""
-    k = evidence.certified
+    k, bands = evidence.certified, evidence.bands
+    counts = evidence.n_labels.astype(np.int64), evidence.n_errors.astype(np.int64)
+    columns = (bands.least_trust, bands.share, *counts, np.arange(len(bands)) <= k)
     return Certificate(
-        threshold=float(evidence.bands.least_trust[k]) if k >= 0 else np.inf,
-        coverage=float(evidence.bands.coverage[k]) if k >= 0 else 0.0,
+        threshold=float(bands.least_trust[k]) if k >= 0 else np.inf,
+        coverage=float(bands.coverage[k]) if k >= 0 else 0.0,
         max_risk=evidence.max_risk,
         confidence=evidence.confidence,
         n_labels=int(evidence.n_labels.sum()),
         n_errors=int(evidence.n_errors.sum()),
         n_waiting=n_waiting,
         waits_for=waits_for,
-        bands=_bands(evidence),
+        bands=tuple(map(BandLabels, *(column.tolist() for column in columns))),
     )
 
 
@@ -274,17 +276,3 @@ def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: in
     share = f"{percent(certificate.coverage)} of rows certified"
     title = f"ReviewQueue: {share if certificate.is_certified else 'nothing certified yet'}"
     return Card(title, tuple(facts.items()), BAND_COLUMNS, tuple(band.cells() for band in certificate.bands))
-
-
-def _bands(evidence: Evidence) -> tuple[BandLabels, ...]:
-    bands, certified = evidence.bands, evidence.certified
-    return tuple(
-        BandLabels(
-            float(bands.least_trust[h]),
-            float(bands.share[h]),
-            int(evidence.n_labels[h]),
-            int(evidence.n_errors[h]),
-            h <= certified,
-        )
-        for h in range(len(bands))
-    )

@@ -113,7 +113,12 @@ class ReviewQueue(SharedState, ShownAsCard):
         rows: Any = None,
         random_state: Any = None,
     ) -> None:
-        _check(budget, {"max_risk": max_risk, "confidence": confidence}, coverage, certify_share)
+        check_number("budget", budget, least=1, whole=True)
+        check_number("max_risk", max_risk, above=0, below=1)
+        check_number("confidence", confidence, above=0, below=1)
+        if coverage is not None:
+            check_number("coverage", coverage, above=0, most=1, instead="or None")
+        check_number("certify_share", certify_share, least=0, most=1)
         self.model = model
         self.budget = budget
         self.max_risk = max_risk
@@ -350,12 +355,3 @@ class ReviewQueue(SharedState, ShownAsCard):
             [n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for in_band in rows if len(in_band) == 0)]
         )
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
-
-
-def _check(budget: Any, shares: dict[str, float], coverage: float | None, certify_share: float) -> None:
-    check_number("budget", budget, least=1, whole=True)
-    for name, share in shares.items():
-        check_number(name, share, above=0, below=1)
-    if coverage is not None:
-        check_number("coverage", coverage, above=0, most=1, instead="or None")
-    check_number("certify_share", certify_share, least=0, most=1)
