@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
 from sepc.cards import Card
-from sepc.decisions.decisions import Decisions, frame_of, partition_behind
+from sepc.decisions.decisions import frame_of, partition_behind
 from sepc.errors import RefusedLookError
 from sepc.estimators.base import check_labels
 from sepc.estimators.selective.costs import Costs
@@ -399,7 +399,9 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
     if before is not None:
         lines = tuple(PlanLine.from_dict(line) for line in before["lines"])
         return _check(plan, lines, before["look"], ledger, asked, is_repeated=True)
-    lines = _judged(plan, old, new, _decided(plan, old, new, table))
+    rows = _decided(plan, old, new, table)
+    judged = (judge(criterion, new, rows, plan.most_candidates) for criterion in plan.criteria)
+    lines = (_what_changed(plan, old, new, len(rows)), *(line for some in judged for line in some))
     if Ledger.beside(path).head != ledger.head:
         raise RefusedLookError(f"Another check wrote to {ledger.path.name} at the same time; run this one again.")
     written = ledger.record(asked, all(line.passed for line in lines), [line.to_dict() for line in lines])
@@ -422,28 +424,17 @@ def _decided(plan: ChangePlan, old: Any, new: Any, table: RowBatch) -> JudgedRow
     pair = decide_both(old, new, X, columns, X_new=X_new)
     is_right(pair.old.label, y)  # Raises if labels are of another type.
     for who, decisions in (("old", pair.old), ("new", pair.new)):
-        _refuse_training_rows(who, decisions)
+        n_again, n_remembered = training_rows_again(decisions)
+        if n_again:
+            raise RefusedLookError(
+                f"The {who} model was trained on some of these rows: {n_again:,} of the {n_remembered:,} training rows "
+                "whose hashes it keeps are among them. Judge it on rows that neither model was trained on."
+            )
     return JudgedRows(X if X_new is None else X_new, y, groups, table.by, pair)
 
 
 def _chosen(X: Any, positions: NDArray[Any]) -> Any:
     return X if len(positions) == len_of(X) else _safe_indexing(X, positions)
-
-
-def _refuse_training_rows(who: str, decisions: Decisions) -> None:
-    n_again, n_remembered = training_rows_again(decisions)
-    if n_again:
-        raise RefusedLookError(
-            f"The {who} model was trained on some of these rows: {n_again:,} of the {n_remembered:,} training rows "
-            "whose hashes it keeps are among them. Judge it on rows that neither model was trained on."
-        )
-
-
-def _judged(plan: ChangePlan, old: Any, new: Any, rows: JudgedRows) -> tuple[PlanLine, ...]:
-    lines = [_what_changed(plan, old, new, len(rows))]
-    for criterion in plan.criteria:
-        lines += judge(criterion, new, rows, plan.most_candidates)
-    return tuple(lines)
 
 
 def _what_changed(plan: ChangePlan, old: Any, new: Any, n_rows: int) -> PlanLine:

@@ -30,7 +30,6 @@ from sepc.lifecycle.monitoring.monitor_state import (
     all_evidence,
     merged,
     settle,
-    with_columns,
     with_rows,
 )
 from sepc.lifecycle.monitoring.state import Tally, Windows
@@ -61,6 +60,8 @@ def state_of(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorS
     return replace(state, alarms=tuple(replace(own, where=describe_region(named, own.region)) for own in state.alarms))
 
 
+# Columns that moved, in an alarm.
+MOST_COLUMNS = 5
 # Alarms listed in a summary; the others are counted.
 MOST_LISTED = 10
 
@@ -343,7 +344,9 @@ class Monitor(DrawnResult, SharedState):
     def _name_columns(self, n_before: int) -> None:
         """Add to each new alarm the columns that moved."""
         if len(self.alarms) > n_before:
-            self._state = with_columns(self._state, self.column_changes(), n_before)
+            columns = self.column_changes()[:MOST_COLUMNS]
+            new = [replace(alarm, columns=columns) for alarm in self.alarms[n_before:]]
+            self._state = replace(self._state, alarms=(*self.alarms[:n_before], *new))
 
     def _count(self, decisions: Decisions, rows: ColumnRows | None) -> Tally:
         region, places = decisions.region, partition_behind(decisions).features

@@ -11,7 +11,6 @@ import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift, describe_region, shifted_features
-from sepc.lifecycle.monitoring.column_guesses import ColumnChange
 from sepc.lifecycle.monitoring.evidence import (
     ALL_ROWS,
     COLUMN_KINDS,
@@ -28,8 +27,6 @@ from sepc.records import floats, number, part, parts, record, texts
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
-# Columns that moved, in an alarm.
-MOST_COLUMNS = 5
 
 
 @record
@@ -110,12 +107,6 @@ def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
     while (alarm := _clearest(state, watched)) is not None:
         state = replace(state, alarms=(*state.alarms, alarm))
     return replace(state, seen=state.seen.renew())
-
-
-def with_columns(state: MonitorState, columns: tuple[ColumnChange, ...], n_before: int) -> MonitorState:
-    """The state with the columns that moved added to the new alarms: all but the first `n_before`."""
-    alarms = [replace(alarm, columns=columns[:MOST_COLUMNS]) for alarm in state.alarms[n_before:]]
-    return replace(state, alarms=(*state.alarms[:n_before], *alarms))
 
 
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
