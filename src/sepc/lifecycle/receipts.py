@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from hmac import compare_digest
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader
 from sepc.lifecycle.rows import cells_by_column, cells_in_bytes
-from sepc.lifecycle.state_files import read_document
+from sepc.lifecycle.state_files import JSONDocument
 from sepc.wording import counted
 
-RECEIPT_FORMAT = "sepc-erasure-receipt-1"
 DIGEST_BYTES = 32
 TEXTS = ("date", "rows_before", "model_before", "rows_after", "model_after", "seal")
 COUNTS = ("n_before", "n_erased", "n_after", "n_counted_wrong")
@@ -35,7 +32,7 @@ class ReceiptError(ValueError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Receipt(ShownAsCard):
+class Receipt(ShownAsCard, JSONDocument):
     """What can be shown about an erasure without telling what was erased.
 
     It holds no salt, no row, no id and no hash that a guess could be compared with, so it may be given to anyone. With
@@ -64,6 +61,8 @@ class Receipt(ShownAsCard):
         A keyed digest of all of this.
     """
 
+    _form, _what, _indent = "sepc-erasure-receipt-1", "a receipt of an erasure", 1
+
     date: str
     n_before: int
     n_erased: int
@@ -87,32 +86,13 @@ class Receipt(ShownAsCard):
         return compare_digest(self.seal, self._seal(key))
 
     def _seal(self, key: bytes) -> str:
-        text = json.dumps(self._content() | {"seal": ""}, sort_keys=True, allow_nan=False)
+        text = json.dumps({"format": self._form} | self._content() | {"seal": ""}, sort_keys=True, allow_nan=False)
         return keyed_digest(key, text.encode())
 
     def _content(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in (*COUNTS, *TEXTS)}
         lists = {"erased": list(self.erased), "versions": list(self.versions)}
-        return {"format": RECEIPT_FORMAT, **own, **lists, "reading": dict(self.reading)}
-
-    def to_json(self) -> str:
-        """The receipt as a JSON document."""
-        return json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write the receipt to a JSON file."""
-        write_whole(path, self.to_json().encode())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
-
-        Raises
-        ------
-        FormatError
-            If the file is not such a file.
-        """
-        return read_document(path, RECEIPT_FORMAT, "a receipt of an erasure", cls._from)
+        return own | lists | {"reading": dict(self.reading)}
 
     @classmethod
     def _from(cls, reader: Reader) -> Self:
@@ -142,14 +122,12 @@ def digest_of_all(digests: Sequence[bytes]) -> str:
     return sha256(b"".join(sorted(digests))).hexdigest()
 
 
-SALTS_FORMAT = "sepc-erasure-salts-1"
-
 # Bytes of a salt: too many to guess.
 SALT_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Salts:
+class Salts(JSONDocument):
     """Secrets without which nobody can compare a row, or a model, with a receipt.
 
     Those who hold the rows that are left keep them, to verify the receipt and for the next erasure. The salts of erased
@@ -164,6 +142,8 @@ class Salts:
     of : str
         The digest of the rows that are left, as in the receipt.
     """
+
+    _form, _what = "sepc-erasure-salts-1", "a file of the salts of a receipt"
 
     rows: NDArray[np.uint8] = field(repr=False)
     model: bytes = field(repr=False)
@@ -180,28 +160,14 @@ class Salts:
         """The salts of some of the rows, with new ones for the model and the seal."""
         return type(self)(self.rows[keep].copy(), secrets.token_bytes(SALT_BYTES), secrets.token_bytes(SALT_BYTES))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the salts to a file that only its owner may read."""
-        content = {
-            "format": SALTS_FORMAT,
-            "rows": base64.b64encode(self.rows.tobytes()).decode(),
-            "model": self.model.hex(),
-            "seal": self.seal.hex(),
-            "of": self.of,
-        }
-        write_whole(path, json.dumps(content).encode())
+        super().save(path)
         os.chmod(path, 0o600)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
-
-        Raises
-        ------
-        FormatError
-            If the file is not such a file.
-        """
-        return read_document(path, SALTS_FORMAT, "a file of the salts of a receipt", cls._from)
+    def _content(self) -> dict[str, Any]:
+        rows = base64.b64encode(self.rows.tobytes()).decode()
+        return {"rows": rows, "model": self.model.hex(), "seal": self.seal.hex(), "of": self.of}
 
     @classmethod
     def _from(cls, reader: Reader) -> Self:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sepc.errors import FormatError
+from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader, Writer, record_from, record_to_node
 from sepc.io.container import decode, encode
 from sepc.wording import version_of
@@ -47,14 +48,45 @@ def state_from_bytes(
 MOST_BYTES = 20_000_000
 
 
-def read_document(path: str | os.PathLike[str], form: str, what: str, build: Callable[[Reader], State]) -> State:
-    """Read a JSON document with this `format`; a FormatError says that the file is not `what`, and why."""
-    try:
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise FormatError("it is too large.")
-        reader = Reader(json.loads(Path(path).read_bytes()), {})
-        if reader.text("format") != form:
-            raise FormatError(f"its format is not {form}.")
-        return build(reader)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path} is not {what}, or is damaged: {error}") from error
+class JSONDocument:
+    """Mixin for what is kept in a JSON file: it adds `to_json`, `save` and `load`."""
+
+    # What the file says that it is, what messages call it, and spaces by which it is indented.
+    _form: ClassVar[str]
+    _what: ClassVar[str]
+    _indent: ClassVar[int | None] = None
+
+    def _content(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def _from(cls, reader: Reader) -> Self:
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The content as a JSON document."""
+        content = {"format": self._form, **self._content()}
+        return json.dumps(content, indent=self._indent, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a JSON file; an existing one is replaced atomically."""
+        write_whole(path, self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file written by `save`.
+
+        Raises
+        ------
+        FormatError
+            If the file is not such a file, or what it holds is impossible.
+        """
+        try:
+            if Path(path).stat().st_size > MOST_BYTES:
+                raise FormatError("it is too large.")
+            reader = Reader(json.loads(Path(path).read_bytes()), {})
+            if reader.text("format") != cls._form:
+                raise FormatError(f"its format is not {cls._form}.")
+            return cls._from(reader)
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{path} is not {cls._what}, or is damaged: {error}") from error

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,19 +17,16 @@ from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.unwrapping import makes_promise, unwrap
-from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader
 from sepc.lifecycle.rows import file_digest
 from sepc.lifecycle.sites._controls import promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
-from sepc.lifecycle.state_files import read_document
+from sepc.lifecycle.state_files import JSONDocument
 from sepc.wording import AS_SET, MOST_NAMES, check_number, counted, listed, p_in_short, percent, shown
-
-FORMAT = "sepc-site-ledger-1"
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(JSONDocument):
     """The counts that promises were made from so far, in the order in which they came.
 
     The k-th counts that a site reports, and the k-th set of sites that is certified together, get the share
@@ -44,6 +39,8 @@ class Ledger:
     sets : tuple of str
         Digests of the sets of counts that were certified together.
     """
+
+    _form, _what, _indent = "sepc-site-ledger-1", "a ledger of sites", 1
 
     sites: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
@@ -62,15 +59,8 @@ class Ledger:
         """The share of the level for the promise of these sites together."""
         return _share(self.sets.index(set_digest(counts)) + 1)
 
-    def save(self, path: str | Path) -> None:
-        """Write the ledger to a JSON file."""
-        content = {"format": FORMAT, "sites": list(self.sites), "sets": list(self.sets)}
-        write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`."""
-        return read_document(path, FORMAT, "a ledger of sites", cls._from)
+    def _content(self) -> dict[str, Any]:
+        return {"sites": list(self.sites), "sets": list(self.sets)}
 
     @classmethod
     def _from(cls, reader: Reader) -> Self:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,16 +16,13 @@ from scipy.stats import random_table
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.estimators.selective.groups import keys_of, names_in
-from sepc.io.atomic_files import write_whole
 from sepc.io.codec import Reader, read_simple_value
 from sepc.lifecycle.feedback import feedback_of
 from sepc.lifecycle.rows import file_digest
-from sepc.lifecycle.state_files import read_document
+from sepc.lifecycle.state_files import JSONDocument
 from sepc.records import MOST
 from sepc.statistics.rates import fixed_grid, sums_at
 from sepc.wording import check_number, plain
-
-FORMAT = "sepc-site-counts-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +46,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class SiteCounts:
+class SiteCounts(JSONDocument):
     """The counts of a site. Everything in them may leave the site; nothing else does.
 
     Attributes
@@ -68,6 +63,8 @@ class SiteCounts:
         From strict to lenient; the last one accepts every row.
     cells : tuple of Cell
     """
+
+    _form, _what = "sepc-site-counts-1", "a file of counts"
 
     site: str
     model: str
@@ -99,10 +96,8 @@ class SiteCounts:
             if (label is None or cell.label == label) and (group is None or cell.group == group)
         ]
 
-    def to_json(self) -> str:
-        """The counts as a JSON document."""
-        content = {
-            "format": FORMAT,
+    def _content(self) -> dict[str, Any]:
+        return {
             "site": self.site,
             "model": self.model,
             "smallest": self.smallest,
@@ -118,22 +113,6 @@ class SiteCounts:
                 for cell in self.cells
             ],
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write the counts to a JSON file."""
-        write_whole(path, self.to_json().encode())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
-
-        Raises
-        ------
-        FormatError
-            If the file is not such a file, or its counts are impossible.
-        """
-        return read_document(path, FORMAT, "a file of counts", cls._from)
 
     @classmethod
     def _from(cls, reader: Reader) -> Self:
