@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz mutate golden golden-accept setup changelog hooks lint lint-workflows types test test-all engines rivals browser coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index try-label-studio docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
+.PHONY: fuzz mutate golden golden-accept setup changelog hooks lint lint-workflows types test test-all engines rivals browser coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -97,9 +97,6 @@ test-newest:  ## the same with the newest dependencies, pre-releases as well
 
 try-index: wheel  ## upload to an index server on this machine, and install from it
 	$(PY) tools/try_index.py dist
-
-try-label-studio:  ## reviews through a real server of Label Studio and back; STUDIO=path/to/label-studio if there is one
-	$(PY) tools/try_label_studio.py $(if $(STUDIO),--label-studio $(STUDIO))
 
 fuzz:  ## ten minutes of coverage-guided fuzzing of all files; needs `pip install atheris`
 	$(PY) tools/fuzz_load.py -max_total_time=600 -max_len=100000

@@ -22,7 +22,6 @@ OPTIONAL = {
         "interpret",
         "hbbrain",
         "build",
-        "skactiveml",
     ),
     *("shtab", "tqdm", "duckdb", "psycopg", "nbclient", "nbformat", "jupyter_client", "traitlets"),
 }

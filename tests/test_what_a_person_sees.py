@@ -17,7 +17,6 @@ from sepc import Costs, Landscape, RoutedClassifier, SelectiveClassifier, SEPCla
 from sepc.cards import MOST_LINES
 from sepc.geometry import fit_softmax, nearest_points
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
-from sepc.lifecycle.reviewing.label_studio import from_label_studio, to_label_studio
 from sepc.plot import LandscapeDisplay
 
 pd = package_or_skip("pandas")
@@ -132,13 +131,6 @@ def points(which):
     return X[y == which].to_numpy()
 
 
-def labelled():
-    tasks = to_label_studio(review(), rows(20_000, seed=2)[0][-5000:])
-    for task in tasks:
-        task["annotations"] = [{"result": task["predictions"][0]["result"]}]
-    return from_label_studio(tasks, [BAD, GOOD])
-
-
 def data_set():
     name = next(iter(ORIGINS))
     X, y = rows()
@@ -190,7 +182,6 @@ LINES = {
     "plan": lambda: review().plan,
     "evidence": lambda: queue().evidence_,
     "bands": lambda: queue().evidence_.bands,
-    "labels from Label Studio": labelled,
     "hyperplane": lambda: next(cut for one in classifier().ellipsoids_ for cut in one.cuts),
     "nearest points": lambda: nearest_points(points(BAD), points(GOOD)),
     "softmax": lambda: fit_softmax(rows()[0].to_numpy(), (rows()[1] == GOOD).astype(int), 2, penalty=1.0),

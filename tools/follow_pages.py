@@ -31,7 +31,7 @@ BLOCK = re.compile(r"^```(python|py|sh|console)\n(.*?)^```$(?:\n\n```text\n(.*?)
 INSTALLS = re.compile(r"(pip install|python3 -m venv|\. \.venv)\b")
 DATA_HOME = "SEPC_DATA_HOME"
 # What pages use and no extra brings.
-BESIDE_EXTRAS = ("duckdb", "onnxruntime", "scikit-activeml")
+BESIDE_EXTRAS = ("duckdb", "onnxruntime")
 WIDTH = 100
 
 # A Python session that takes blocks of code as lines of JSON, and answers each with what it printed and its error.

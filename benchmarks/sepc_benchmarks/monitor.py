@@ -52,7 +52,7 @@ def false_alarms(whole: Population, n_streams: int, n_batches: int) -> dict[str,
     for _ in range(n_streams):
         state = replace(monitor._state, reference=whole.drawn(rng, N_REFERENCE).tally(monitor)).fresh
         for _ in range(n_batches):
-            state = with_rows(state, monitor._rates, whole.drawn(rng, BATCH).tally(monitor), "benchmark")
+            state = with_rows(state, monitor._rates, whole.drawn(rng, BATCH).tally(monitor))
         n_false += bool(state.alarms)
     return counted(whole.name, "counts", monitor._rates.n_regions, n_streams, n_batches, n_false)
 

@@ -58,7 +58,10 @@ class Part:
         features = (rows - monitor._state.shift) / monitor._state.scale
         above, beyond = monitor._rates.compare(region, rows)
         labels = Tally.of_labels(region, self.of.wrong[self.rows], n_regions, features.shape[1])
-        return Tally.of_rows(region, features, above, beyond, n_regions, column_counts(self._columns(rows))) + labels
+        return (
+            Tally.of_rows(region, features, above, beyond, n_regions, column_counts(self._columns(rows), rows.shape[1]))
+            + labels
+        )
 
     def _columns(self, rows: Rows) -> ColumnRows:
         """The rows as columns of numbers without gaps."""

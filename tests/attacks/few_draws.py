@@ -12,7 +12,7 @@ LATE_LABELS = {
     "reviews with an error never come back": 20,
 }
 MERGED_AGAIN = {
-    "workers merged into the same monitor, twelve times": 20,
+    "workers merged into a fresh monitor, twelve times": 20,
     "workers merged in pairs, twelve times": 20,
 }
 BROKEN_ONCE = RARE_LABELS | LATE_LABELS | MERGED_AGAIN

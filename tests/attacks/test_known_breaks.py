@@ -75,12 +75,13 @@ def test_workers_that_go_on_may_be_merged_again(tried):
 
 def test_merging_again_adds_only_new_rows():
     rng = np.random.default_rng(0)
-    total = started(rng)
-    workers = [total.fresh() for _ in range(3)]
+    start = started(rng)
+    workers = [start.fresh() for _ in range(3)]
     for i in range(1, 4):
         for worker in workers:
             X = normal(rng, 50)
             worker.update(X, labels_of(rng, X))
-        total = total.merge(*workers)
+        total = start.merge(*workers)
         assert total.n_rows == 150 * i
-    assert total.merge(total, *workers).n_rows == 450
+    with pytest.raises(ValueError, match="common"):
+        total.merge(workers[0])

@@ -60,7 +60,9 @@ def test_the_cheap_bound_is_one(before, now):
 
 def rows_of(n):
     below = np.zeros((n, 1), dtype=bool)
-    return Tally.of_rows(np.zeros(n, dtype=np.int64), np.zeros((n, 1)), below, np.stack([below] * 3), 2)
+    return Tally.of_rows(
+        np.zeros(n, dtype=np.int64), np.zeros((n, 1)), below, np.stack([below] * 3), 2, np.zeros((2, 1), dtype=np.int64)
+    )
 
 
 def fed(n):
@@ -112,7 +114,9 @@ def test_windows_joined_again_and_again_only_grow_while_they_keep_their_number()
 def numbered(ids, n):
     """A tally in which every row has a region of its own, so that one sees which rows it holds."""
     below = np.zeros((len(ids), 1), dtype=bool)
-    return Tally.of_rows(ids, np.zeros((len(ids), 1)), below, np.stack([below] * 3), n)
+    return Tally.of_rows(
+        ids, np.zeros((len(ids), 1)), below, np.stack([below] * 3), n, np.zeros((2, 1), dtype=np.int64)
+    )
 
 
 def test_three_workers_merged_again_and_again_never_test_more_windows_than_the_level_was_parted_into():

@@ -41,7 +41,6 @@ def lines_of(found):
         {"kind": "overall", "margin": 0.03, "measure": "abstentions"},
         {"kind": "overall", "margin": 0.03, "measure": "accepted errors"},
         {"kind": "groups", "margin": 0.1, "names": [0, 1]},
-        {"kind": "latency", "margin": 0.2, "milliseconds": 10_000, "calls": 30},
     ],
     ids=lambda criterion: f"{criterion['kind']} {criterion.get('measure', '')}".strip(),
 )
@@ -328,7 +327,6 @@ WRONG = [
     ("level = 0.05", "", "lacks 'level'"),
     ('kind = "changed"', 'kind = "regions"\nnames = ["x"]', "by their numbers"),
     ('kind = "changed"', 'kind = "groups"\nnames = []', "is empty"),
-    ('kind = "changed"', 'kind = "latency"\nmilliseconds = -1', "positive"),
 ]
 
 

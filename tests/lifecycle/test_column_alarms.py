@@ -1,6 +1,5 @@
 """Gaps, new categories and round values raise an alarm of their column, at a level that is accounted for."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +10,6 @@ from monte_carlo import exceeds
 from sepc import SEPClassifier
 from sepc.lifecycle import Monitor
 from sepc.lifecycle.monitoring.evidence import PART_OF_COLUMNS
-from sepc.lifecycle.monitoring.state import UNKNOWN
 
 
 def people(n, seed):
@@ -86,19 +84,8 @@ def test_workers_count_gaps_together():
     assert "gap" in {own.kind for own in start.merge(*workers).alarms}
 
 
-def test_a_monitor_that_counted_no_gaps_goes_on_without():
-    """As read from a file of version 0.1.0: a reference without these counts cannot tell a change."""
-    monitor = started().fresh()
-    monitor._state = replace(monitor._state, reference=replace(monitor._state.reference, columns=UNKNOWN))
-    old = Monitor.from_bytes(monitor.to_bytes(), monitor.model)
-    assert not any(own.is_of_column for own in old.update(people(300, 9)[0].assign(age=np.nan)))
-    assert sum(old._state.kinds.values()) == pytest.approx(1.0)
-    assert "gap" not in old.evidence()
-    assert Monitor.from_bytes(old.to_bytes(), monitor.model).n_rows == 300
-
-
 def test_the_shares_of_the_level_are_never_more_than_all():
-    kinds = started()._state.kinds
+    kinds = started()._rates.kinds(with_errors=False)
     assert sum(kinds.values()) == pytest.approx(1.0)
     assert kinds["gap"] + kinds["round"] == pytest.approx(PART_OF_COLUMNS)
     assert all(own.sum() <= 1.0 + 1e-12 for own in started()._rates.weights.values())

@@ -92,24 +92,6 @@ def test_parquet_bit_for_bit(blocks, tmp_path):
     verify_receipt(erasure.receipt, erasure.model, tmp_path / "own.parquet", "label", erasure.salts)
 
 
-@pytest.mark.slow
-def test_dask_bit_for_bit(blocks, client):
-    dd, dask = package_or_skip("dask.dataframe"), package_or_skip("dask")
-    table = dd.from_pandas(blocks, npartitions=3, sort=False)
-    model = sepc.SEPClassifier(trust="counts").fit(table, "label")
-    erasure = forget(model, table, "label", [0, 200])
-    starts = [0, *np.cumsum(table.map_partitions(len).compute())]
-    parts = [blocks.iloc[a:b].drop(index=[0, 200], errors="ignore") for a, b in zip(starts, starts[1:], strict=False)]
-    own = dd.from_delayed([dask.delayed(part) for part in parts], meta=blocks[:0])
-    assert to_bytes(erasure.model) == to_bytes(sepc.SEPClassifier(trust="counts").fit(own, "label"))
-    da = package_or_skip("dask.array")
-    values = blocks[list("abc")].to_numpy(), (blocks["label"] == "a").to_numpy().astype(int)
-    arrays = da.from_array(values[0], chunks=(150, 3)), da.from_array(values[1], chunks=150)
-    from_arrays = forget(sepc.SEPClassifier(trust="counts").fit(*arrays), *arrays, [0, 200]).model
-    rest = [values[np.setdiff1d(np.arange(400), [0, 200])] for values in arrays]
-    assert to_bytes(from_arrays) == to_bytes(sepc.SEPClassifier(trust="counts").fit(*rest))
-
-
 def test_a_promise_counts_erased_rows_as_wrong():
     rows, labels = draw(500)
     model = selective().fit(rows, labels)

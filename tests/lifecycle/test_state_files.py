@@ -125,15 +125,8 @@ def changed(data, change):
     return encode(arrays, content)
 
 
-def test_a_monitor_file_from_before_columns_were_named_still_loads(data):
-    old = changed(data[Monitor], lambda arrays, node: [alarm.pop("columns") for alarm in node["alarms"]])
-    alarms, loaded = (Monitor.from_bytes(one, shared_model()).alarms for one in (data[Monitor], old))
-    assert [alarm.columns for alarm in loaded] == [()] * len(alarms)
-    assert [alarm.moved for alarm in loaded] == [alarm.moved for alarm in alarms]
-
-
 def test_a_budget_beyond_all_rows_draws_no_more_than_there_are_and_quickly(data):
-    more = changed(data[ReviewQueue], lambda arrays, node: node["settings"].update(budget=10**12))
+    more = changed(data[ReviewQueue], lambda arrays, node: node.update(budget=10**12))
     review = ReviewQueue.from_bytes(more, shared_model()).choose(X[4000:5000])
     assert 0 < len(review) <= 1000
     assert len(np.unique(review.positions)) == len(review)
@@ -144,50 +137,35 @@ def test_a_budget_beyond_all_rows_draws_no_more_than_there_are_and_quickly(data)
 def many_bands(arrays, node):
     """So many that a plan for each would take 8 GB."""
     n = 30_000
-    arrays["queue/least_trust"] = np.linspace(1.0, 0.0, n)
-    arrays["queue/coverage"] = np.arange(1, n + 1) / n
-    arrays["queue/claimed_risk"] = np.full(n, 0.1)
+    arrays["queue/evidence/least_trust"] = np.linspace(1.0, 0.0, n)
+    arrays["queue/evidence/coverage"] = np.arange(1, n + 1) / n
+    arrays["queue/evidence/claimed_risk"] = np.full(n, 0.1)
     for name in ("n_labels", "n_errors", "log_now", "log_peak"):
-        arrays[f"queue/{name}"] = np.zeros(n)
+        arrays[f"queue/evidence/{name}"] = np.zeros(n)
 
 
 def long_labels(arrays, node):
     """One label of 1,000 characters, for 50,000 rows."""
-    n, review = 50_000, "queue/reviews/0"
-    node["reviews"][0]["classes"] = {"type": "text", "values": ["blue", "r" * 1_000]}
-    for name in ("band", "label"):
+    n, review = 50_000, "queue/begun/0/rows"
+    node["begun"][0]["rows"]["classes"] = {"type": "text", "values": ["blue", "r" * 1_000]}
+    for name in ("label", "region"):
         arrays[f"{review}/{name}"] = np.zeros(n, dtype=np.int64)
     arrays |= {f"{review}/positions": np.arange(n), f"{review}/trust": np.zeros(n)}
-    arrays |= {f"{review}/region": np.zeros(n, dtype=np.int64), f"{review}/region_share": np.zeros(n)}
+    arrays |= {f"{review}/region_share": np.zeros(n), "queue/begun/0/found": np.full(n, -1)}
+    node["begun"][0]["n_counted"] = 0
 
 
 def counts_that_overflow(arrays, node):
     """In 4,096 regions 2^52 rows would add up to 2^64, which an integer of 64 bits takes for 0."""
-    arrays["monitor/own/total/rows"].fill(2**52)
+    arrays["monitor/total/rows"].fill(2**52)
 
 
 def rows_without_windows(arrays, node):
     """As many rows as only a monitor with 42 windows has seen."""
-    arrays["monitor/own/total/rows"][0] = 2**52
-    node["own"]["latest"] = []
-    for name in [name for name in arrays if name.startswith("monitor/own/latest/")]:
+    arrays["monitor/total/rows"][0] = 2**52
+    node["latest"] = []
+    for name in [name for name in arrays if name.startswith("monitor/latest/")]:
         del arrays[name]
-
-
-def streams_that_overflow(arrays, node):
-    """Each stream can be counted, but not all of them together."""
-    arrays["monitor/own/total/rows"][0] = 2**53 - 10**6
-    node["own"]["latest"] += [{"number": 1}] * (44 - len(node["own"]["latest"]))
-    own = [name for name in arrays if name.startswith("monitor/own/")]
-    for i in range(len(node["own"]["latest"])):
-        for name in [name for name in own if name.startswith("monitor/own/total/")]:
-            arrays.setdefault(name.replace("/total/", f"/latest/{i}/"), np.zeros_like(arrays[name]))
-    node["others"] = [{**node["own"], "segments": [{"token": "z", "start": 0}], "n_updates": 1}]
-    two_streams(arrays)
-
-
-def two_streams(arrays):
-    arrays |= {name.replace("/own/", "/others/0/"): array for name, array in arrays.items() if "/own/" in name}
 
 
 def array(name, change, prefix="queue/"):
@@ -208,7 +186,7 @@ def one(name, place, value):
 
 
 def settings(**values):
-    return lambda arrays, node: node["settings"].update(values)
+    return lambda arrays, node: node.update(values)
 
 
 def first_alarm(**values):
@@ -225,27 +203,30 @@ FORGED = {
         "max_risk is inf": settings(max_risk=HUGE),
         "shares out of range": settings(max_risk=5e-324),
         "shares out of": settings(max_risk=1.0),
-        "n_more is inf": lambda arrays, node: node["reviews"][0].update(n_more=HUGE),
-        "log_peak contains": every("log_peak", 1e308),
-        "n_labels contains": every("n_labels", 1e308),
-        "claimed_risk contains": every("claimed_risk", 5e-324),
+        "n_more is inf": lambda arrays, node: node["begun"][0]["rows"].update(n_more=HUGE),
+        "log_peak contains": every("evidence/log_peak", 1e308),
+        "n_labels contains": every("evidence/n_labels", 1e308),
+        "claimed_risk contains": every("evidence/claimed_risk", 5e-324),
         "not probabilities": every("begun/0/drawn", 5e-324),
         "are not probabilities": array("begun/0/drawn", lambda own: np.add(own, 1.0, out=own)),
-        "trust contains": every("reviews/0/trust", 1e308),
-        "region_share contains": every("reviews/0/region_share", -1.0),
-        "log_peak is missing": lambda arrays, node: arrays.pop("queue/log_peak"),
-        "more errors than": lambda arrays, node: arrays["queue/n_errors"].__iadd__(arrays["queue/n_labels"] + 1.0),
-        "not nested": array("least_trust", lambda own: own.__setitem__(slice(None), own[::-1].copy())),
-        "or a wrong target": lambda arrays, node: node.update(target=99),
-        "do not match": array("reviews/0/drawn", lambda own: np.divide(own, 2.0, out=own)),
+        "trust contains": every("begun/0/rows/trust", 1e308),
+        "region_share contains": every("begun/0/rows/region_share", -1.0),
+        "log_peak is missing": lambda arrays, node: arrays.pop("queue/evidence/log_peak"),
+        "more errors than": lambda arrays, node: arrays["queue/evidence/n_errors"].__iadd__(
+            arrays["queue/evidence/n_labels"] + 1.0
+        ),
+        "not nested": array("evidence/least_trust", lambda own: own.__setitem__(slice(None), own[::-1].copy())),
+        "or a wrong target": lambda arrays, node: node["evidence"].update(target=99),
+        "do not match": lambda arrays, node: node["begun"][0].update(rows=None),
+        "other bands": lambda arrays, node: node["begun"][0]["rows"].update(aim=99),
+        "regions that the model": every("begun/0/rows/region", 10_000),
         "does not have": lambda arrays, node: node["begun"][0].update(n_counted=25),
-        "never chosen": lambda arrays, node: node["reviews"][0].update(number=4),
-        "not a review of this queue": every("reviews/0/positions", 1),
+        "never chosen": lambda arrays, node: node["begun"][-1].update(number=4),
+        "not a review of this queue": every("begun/0/rows/positions", 1),
         "generator state": lambda arrays, node: node["draws"].update(inc="2"),
-        "no queue has": lambda arrays, node: arrays.update({"queue/strange": np.zeros(1)}),
+        "no review queue has": lambda arrays, node: arrays.update({"queue/strange": np.zeros(1)}),
     },
     Monitor: {
-        "more rows than can": streams_that_overflow,
         "more rows than there can": counts_that_overflow,
         "windows that do not match": rows_without_windows,
         "log_evidence is inf": first_alarm(log_evidence=HUGE),
@@ -253,20 +234,19 @@ FORGED = {
         "region is out of range": first_alarm(region=HUGE),
         "confidence is inf": lambda arrays, node: node.update(confidence=HUGE),
         "impossible": lambda arrays, node: node.update(confidence=1.0),
-        "number is out of range": lambda arrays, node: node["own"]["latest"][0].update(number=HUGE),
+        "number is out of range": lambda arrays, node: node["latest"][0].update(number=HUGE),
         "not watched": first_alarm(region=10_000),
         "is not watched": first_alarm(kind="share", region=-2),
-        "rows than there are": one("own/latest/0/labelled", 0, 9_999),
-        "rows above a cut": one("own/total/beyond", (0, 0), 9_999),
+        "rows than there are": one("latest/0/labelled", 0, 9_999),
+        "rows above a cut": one("total/beyond", (0, 0), 9_999),
         "does not have": first_alarm(moved=[{"name": "x9", "shift": 1.0}]),
         "the model does not have": lambda arrays, node: node["alarms"][0]["columns"][0].update(name="x9"),
-        "do not cover": lambda arrays, node: node["own"].update(segments=[]),
-        "segments that do not": lambda arrays, node: node["own"]["segments"].append({"token": "b", "start": 1}),
-        "duplicated": lambda arrays, node: node["others"].append(node["own"]) or two_streams(arrays),
-        "more errors": one("own/total/errors", 0, 10_000),
+        "where its rows come from": lambda arrays, node: node.update(sources=[]),
+        "say where its rows": lambda arrays, node: node.update(sources=["a", "a"]),
+        "more errors": one("total/errors", 0, 10_000),
         "out of range": one("reference/rows", 0, -1),
         "no monitor has": lambda arrays, node: arrays.update(more=np.zeros(1)),
-        "NaN": one("own/total/sums", (0, 0), np.nan),
+        "NaN": one("total/sums", (0, 0), np.nan),
     },
 }
 

@@ -102,15 +102,16 @@ def test_no_small_count_can_be_inferred(rule):
         (lambda node: node["cells"][0]["wrong"].__setitem__(-1, 3), "rounded"),
         (lambda node: node["cells"][0]["wrong"].__setitem__(0, 10**6), "fall"),
         (lambda node: node["cells"][0]["wrong"].__setitem__(-1, True), "for each threshold"),
-        (lambda node: node["cells"][0].update(label={}), "neither text nor a number"),
+        (lambda node: node["cells"][0].update(label={}), "neither a label"),
         (lambda node: node.update(cells=[]), "no cells"),
     ],
 )
-def test_impossible_counts_are_refused(change, words):
+def test_impossible_counts_are_refused(change, words, tmp_path):
     node = json.loads(counted().to_json())
     change(node)
+    (tmp_path / "x.json").write_text(json.dumps(node))
     with pytest.raises(FormatError, match=words):
-        SiteCounts.from_json(json.dumps(node))
+        SiteCounts.load(tmp_path / "x.json")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000])

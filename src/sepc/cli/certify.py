@@ -90,6 +90,5 @@ def _facts(found: SiteCertificate, options: argparse.Namespace) -> dict[str, Any
             for site, promise in promises
         ],
         "p_value": found.p_value,
-        "false_counts": list(found.false_counts),
         "output": options.output,
     }

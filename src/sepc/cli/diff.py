@@ -62,7 +62,6 @@ def _facts(found: Comparison, options: argparse.Namespace) -> dict[str, Any]:
         "groups": found.groups.to_frame().to_dict("records"),
         "classes": found.classes.to_frame().to_dict("records"),
         "parts": found.to_frame("part").to_dict("records"),
-        "terms": found.to_frame("column").to_dict("records"),
         "thresholds": {"old": found.thresholds[0], "new": found.thresholds[1]},
         "promises": {"old": list(found.promises[0]), "new": list(found.promises[1])},
         "output": options.output,

@@ -5,7 +5,7 @@ from sepc.io.signatures import sign, verify
 from sepc.lifecycle._changed_parts import ChangedRows
 from sepc.lifecycle._paired_decisions import ChangeCounts
 from sepc.lifecycle.audit import Audit, OverallTest, RegionTests, audit
-from sepc.lifecycle.comparison import Comparison, TermShift
+from sepc.lifecycle.comparison import Comparison
 from sepc.lifecycle.disjuncts import Disjunct, Range
 from sepc.lifecycle.forget import Erasure, forget, verify_receipt
 from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift
@@ -18,7 +18,6 @@ from sepc.lifecycle.region_models import RepairResult
 from sepc.lifecycle.repair import repair
 from sepc.lifecycle.reviewing.batch import Plan, Purpose, Review
 from sepc.lifecycle.reviewing.certificate import BandLabels, Certificate
-from sepc.lifecycle.reviewing.label_studio import from_label_studio, label_config, query_strategy, to_label_studio
 from sepc.lifecycle.reviewing.queue import ReviewQueue
 from sepc.reporting.bill_of_materials import bill_of_materials
 from sepc.reporting.card import model_card
@@ -50,20 +49,15 @@ __all__ = [
     "Review",
     "ReviewQueue",
     "Salts",
-    "TermShift",
     "audit",
     "bill_of_materials",
     "check_plan",
     "forget",
-    "from_label_studio",
-    "label_config",
     "model_card",
-    "query_strategy",
     "repair",
     "row_digest",
     "rows_digest",
     "sign",
-    "to_label_studio",
     "verify",
     "verify_receipt",
 ]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 import joblib
@@ -21,9 +19,9 @@ from sepc.decisions.decisions import column_of_names, frame_of
 from sepc.decisions.kinds import Cause
 from sepc.estimators.base import MIN_TRUST
 from sepc.estimators.unwrapping import is_partition, is_repaired, makes_promise, unwrap
-from sepc.io.codec import Writer, record_to_node
 from sepc.lifecycle._paired_decisions import PairedDecisions
-from sepc.model_files import STATES, to_bytes
+from sepc.lifecycle.rows import file_digest, record_digest
+from sepc.model_files import STATES
 from sepc.wording import AS_SET, decimal, listed, shown
 
 if TYPE_CHECKING:
@@ -99,13 +97,13 @@ def _anatomy(model: Any) -> Anatomy:
         return replace(inner, thresholds=(own, *inner.thresholds), rest=before + inner.rest)
     if is_repaired(classifier):
         inner = _anatomy(classifier.inner)
-        regions = {region: _record_digest(each.model_) for region, each in classifier.routes_.items()}
+        regions = {region: record_digest(each.model_) for region, each in classifier.routes_.items()}
         return replace(inner, regions=regions, rest=before + inner.rest)
     if is_partition(classifier):
         model_, preparation = classifier.model_, classifier.encoding_
-        prepared = "" if preparation is None else _record_digest(preparation)
-        weights = "" if model_.weights is None else _record_digest(model_.weights)
-        rest = (_record_digest(replace(model_, weights=None)), prepared)
+        prepared = "" if preparation is None else record_digest(preparation)
+        weights = "" if model_.weights is None else record_digest(model_.weights)
+        rest = (record_digest(replace(model_, weights=None)), prepared)
         return Anatomy((repr(classifier.min_trust),), weights=weights, rest=before + rest)
     threshold = (repr(classifier.min_trust),) if hasattr(classifier, "min_trust") else ()
     return Anatomy(threshold, rest=(*before, type(classifier).__qualname__, _digest_of_other(classifier)))
@@ -117,16 +115,7 @@ def _digest_of_other(classifier: Any) -> str:
     plain = copy.copy(classifier)
     if hasattr(plain, "min_trust"):
         plain.min_trust = MIN_TRUST
-    return sha256(to_bytes(plain)).hexdigest()
-
-
-def _record_digest(record: Any) -> str:
-    """A digest of what a model file would store for a record."""
-    writer = Writer()
-    digest = sha256(json.dumps(record_to_node(record, writer), sort_keys=True).encode())
-    for name, array in sorted(writer.arrays.items()):
-        digest.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
-    return digest.hexdigest()
+    return file_digest(plain)
 
 
 def _hash(model: Any) -> str:

@@ -111,12 +111,6 @@ def _causes(decisions: Decisions) -> IntArray:
     return causes
 
 
-COUNTS = (
-    *("n_rows", "n_changed", "n_label", "n_acceptance", "n_cause", "n_accepted_before", "n_accepted_after"),
-    *("n_labelled", "n_right_before", "n_right_after"),
-)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ChangeCounts(ShownOnOneLine):
     """How many decisions changed in each region, group or class, those with the most changes first.
@@ -162,10 +156,8 @@ class ChangeCounts(ShownOnOneLine):
     def intervals(self, confidence: float = 0.95) -> dict[str, tuple[FloatArray, FloatArray]]:
         """Clopper-Pearson intervals for the share of right labels among changed rows, "before" and "after"."""
         check_number("confidence", confidence, above=0, below=1)
-        return {
-            when: rate_interval(getattr(self, f"n_right_{when}"), self.n_labelled, confidence)
-            for when in ("before", "after")
-        }
+        right = {"before": self.n_right_before, "after": self.n_right_after}
+        return {when: rate_interval(n_right, self.n_labelled, confidence) for when, n_right in right.items()}
 
     def to_frame(self) -> pd.DataFrame:
         """The counts as a pandas DataFrame, with 95 % intervals for the shares of right labels."""
@@ -174,6 +166,9 @@ class ChangeCounts(ShownOnOneLine):
         for when, (low, high) in self.intervals().items():
             columns |= {f"right_{when}_low": low, f"right_{when}_high": high}
         return frame_of(columns)
+
+
+COUNTS = tuple(each.name for each in fields(ChangeCounts))[2:]
 
 
 class CountTally:

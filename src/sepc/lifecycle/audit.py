@@ -21,7 +21,7 @@ from sepc.lifecycle.feedback import Feedback, fallback_name, feedback_of
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.columns import column_rows
 from sepc.lifecycle.monitoring.comparing import column_changes
-from sepc.lifecycle.result import Result
+from sepc.lifecycle.result import DrawnResult
 from sepc.views.charts import Pair, pair_chart
 from sepc.wording import AS_SET, check_number, counted, p_in_short, percent, with_number
 
@@ -305,7 +305,7 @@ def audit_feedback(feedback: Feedback, X: Any, y: NDArray[Any], fdr: float, rand
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Result, ShownAsCard):
+class Audit(DrawnResult):
     """The result of an audit: `summary` in words, `to_frame` as a table, `plot` as a picture, `to_html` as a page.
 
     Attributes
@@ -411,9 +411,6 @@ class Audit(Result, ShownAsCard):
         ]
         title = "Errors of the largest regions" if is_calm else "Errors where the model fails"
         return pair_chart(title, "share of rows wrong", ("expected by trust", "in the feedback"), pairs)
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def summary(self) -> str:
         """What the audit found, in words: columns that moved, all rows together, and then regions and clusters."""

@@ -18,7 +18,7 @@ from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.selective.groups import group_description, keys_of, len_of
 from sepc.lifecycle._changed_parts import ChangedRows, ModelPart, changed_parts, threshold_in_words
 from sepc.lifecycle._paired_decisions import CountTally, PairedDecisions, decide_both, known_labels, masks_of
-from sepc.lifecycle.comparison import Comparison, ShiftTally
+from sepc.lifecycle.comparison import Comparison
 from sepc.model.names import NO_REGION, region_name
 from sepc.reporting.facts import promise_of
 from sepc.views.outcomes import is_right
@@ -92,7 +92,7 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
     for model in (old, new):
         check_is_fitted(model)
     parts = changed_parts(old, new)
-    shifts, kept, first = ShiftTally(), [], 0
+    kept, first = [], 0
     tallies = {name: CountTally() for name in ("total", "region", "group", "class")}
     describe: Callable[[int], str] = _no_region
     by: tuple[str, ...] = ()
@@ -108,9 +108,7 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
         tallies["class"].add(pair.old.label, masks)
         if batch.groups is not None:
             tallies["group"].add(batch.groups, masks)
-        rows = np.flatnonzero(pair.differs)
-        part = _part_of_each(pair, rows, parts)
-        shifts.add(pair, rows[np.isin(part, [ModelPart.WEIGHTS.value, ModelPart.MODEL.value])])
+        part = _part_of_each(pair, np.flatnonzero(pair.differs), parts)
         kept.append(ChangedRows.of(pair, first, part, batch.groups, batch.y))
         first += len(known)
     if not kept:
@@ -122,8 +120,6 @@ def compare_batches(old: Any, new: Any, batches: Iterable[RowBatch]) -> Comparis
         classes=tallies["class"].finish(name_of),
         rows=ChangedRows.joined(kept),
         parts=frozenset(part.value for part in parts),
-        shifts=shifts.finish(),
-        n_explained=shifts.n_rows,
         thresholds=(threshold_in_words(old), threshold_in_words(new)),
         promises=(promise_of(old), promise_of(new)),
     )

@@ -2,118 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import frame_of, positions_of, weighed_behind
+from sepc._typing import BoolArray
+from sepc.cards import Card
+from sepc.decisions.decisions import frame_of
 from sepc.documents.charts import Chart
 from sepc.documents.document import Table
-from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.estimators.sep.row_phrases import summed_by_column
 from sepc.lifecycle._changed_parts import ChangedRows, ModelPart
-from sepc.lifecycle._paired_decisions import ChangeCounts, PairedDecisions, known_labels
-from sepc.lifecycle.result import Result
-from sepc.model.terms import Terms, terms_of
+from sepc.lifecycle._paired_decisions import ChangeCounts, known_labels
+from sepc.lifecycle.result import DrawnResult
 from sepc.statistics.rates import rate_interval
 from sepc.views.charts import Pair, bar_chart
 from sepc.wording import counted, interval, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# Rows of a batch whose terms are compared, evenly spaced among those that changed.
-MOST_EXPLAINED = 1_000
-
-ELLIPSOIDS, AVERAGE = "where the row lies", "the average row"
-
-
-@dataclass(frozen=True)
-class TermShift:
-    """How much one term changed, over the rows whose decision changed.
-
-    Attributes
-    ----------
-    name : str
-        A column; "where the row lies" for all ellipsoids and isolated rows together; "the average row" for the offset.
-    mean_size : float
-        The mean size of its change, in log-odds of the old label.
-    n_largest : int
-        Rows in which no other term changed as much.
-    """
-
-    name: str
-    mean_size: float
-    n_largest: int
-
-
-class ShiftTally:
-    """Adds up changes of terms, batch by batch."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._size: dict[str, float] = {}
-        self._largest: dict[str, int] = {}
-
-    def add(self, pair: PairedDecisions, rows: IntArray) -> None:
-        """Add rows of a batch; nothing if the models have no terms that can be compared."""
-        chosen = rows[:: max(1, -(-len(rows) // MOST_EXPLAINED))]
-        if not len(chosen):
-            return
-        found = term_shifts(pair, chosen)
-        if found is None:
-            return
-        names, shifts = found
-        self.n_rows += len(chosen)
-        sizes, largest = np.abs(shifts).sum(axis=0), np.bincount(np.abs(shifts).argmax(axis=1), minlength=len(names))
-        for name, size, n in zip(names, sizes.tolist(), largest.tolist(), strict=True):
-            self._size[name] = self._size.get(name, 0.0) + size
-            self._largest[name] = self._largest.get(name, 0) + n
-
-    def finish(self) -> tuple[TermShift, ...]:
-        """The terms that changed, those with the largest changes first."""
-        every = (TermShift(name, size / self.n_rows, self._largest[name]) for name, size in self._size.items())
-        return tuple(sorted((one for one in every if one.mean_size > 0.0), key=lambda one: -one.mean_size))
-
-
-def term_shifts(pair: PairedDecisions, rows: IntArray) -> tuple[list[str], FloatArray] | None:
-    """Names of terms, and by how much each favours the old label more with the new model, of shape (rows, terms)."""
-    old, new = weighed_behind(pair.old[rows]), weighed_behind(pair.new[rows])
-    if old is None or new is None or not _are_comparable(old, new):
-        return None
-    label = positions_of(pair.old.label[rows], old.classes)
-    other = positions_of(pair.new.label[rows], old.classes)
-    against = np.where(label == other, _second_best(old.probabilities, label), other)
-    before = terms_of(old.model, old.given_rows, label, old.gauge, against)
-    after = terms_of(new.model, new.given_rows, label, new.gauge, against)
-    shifts, column_of = after.features - before.features, old.model.column_of
-    firsts = np.unique(column_of)
-    columns = summed_by_column(shifts, np.ones(shifts.shape, dtype=bool), column_of)[:, firsts]
-    names = [old.model.feature_names[j] for j in firsts]
-    rest = [_elsewhere(after) - _elsewhere(before), after.offset - before.offset]
-    return [*names, ELLIPSOIDS, AVERAGE], np.column_stack([columns, *rest])
-
-
-def _second_best(probabilities: FloatArray, label: IntArray) -> IntArray:
-    """The position of the most probable class besides the label; that of the label if there is no other."""
-    others = probabilities.copy()
-    others[np.arange(len(label)), label] = -1.0
-    return np.asarray(others.argmax(axis=1))
-
-
-def _are_comparable(old: SEPDecisions, new: SEPDecisions) -> bool:
-    have_weights = old.model.weights is not None and new.model.weights is not None
-    same_names = old.model.feature_names == new.model.feature_names
-    return have_weights and same_names and np.array_equal(old.model.classes, new.model.classes)
-
-
-def _elsewhere(terms: Terms) -> FloatArray:
-    return np.asarray(terms.ellipsoids.sum(axis=1) + terms.isolated)
 
 
 HEAD = ("where", "rows", "changed", "label", "accepted", "only cause", "right among changed")
@@ -129,7 +36,7 @@ IN_WORDS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Comparison(Result, ShownAsCard):
+class Comparison(DrawnResult):
     """The decisions of two models compared: `summary` in words, `to_frame` as tables, `to_html` as a page.
 
     Attributes
@@ -143,11 +50,6 @@ class Comparison(Result, ShownAsCard):
     parts : frozenset of str
         The parts of the model that differ: "threshold", "regions" (models of repaired regions), "weights" (of features
         and ellipsoids, with the same ellipsoids), and "model" for anything else. Empty if the models are the same.
-    shifts : tuple of TermShift
-        The columns whose terms changed, over changed rows that come from other weights or another model. Empty if none
-        do, or if the two models have no terms of the same columns.
-    n_explained : int
-        How many rows that is: at most some thousand of a batch.
     thresholds : (str, str)
         From which trust the old and the new model accept, in words.
     promises : (tuple of str, tuple of str)
@@ -160,8 +62,6 @@ class Comparison(Result, ShownAsCard):
     classes: ChangeCounts
     rows: ChangedRows
     parts: frozenset[str]
-    shifts: tuple[TermShift, ...]
-    n_explained: int
     thresholds: tuple[str, str]
     promises: tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -185,9 +85,9 @@ class Comparison(Result, ShownAsCard):
 
         Parameters
         ----------
-        by : {"row", "region", "group", "class", "part", "column"}
-            A row for each changed row (the default); counts by region, group or class; changed rows by the part of the
-            model they come from; or how much the terms of each column changed.
+        by : {"row", "region", "group", "class", "part"}
+            A row for each changed row (the default); counts by region, group or class; or changed rows by the part of
+            the model they come from.
 
         Returns
         -------
@@ -201,10 +101,7 @@ class Comparison(Result, ShownAsCard):
         if by == "part":
             counted_parts = self._by_part()
             return frame_of({"part": list(counted_parts), "n_changed": list(counted_parts.values())})
-        if by == "column":
-            names = ("name", "mean_size", "n_largest")
-            return frame_of({name: [getattr(shift, name) for shift in self.shifts] for name in names})
-        raise ValueError(f"by is {by!r}; it must be 'row', 'region', 'group', 'class', 'part' or 'column'.")
+        raise ValueError(f"by is {by!r}; it must be 'row', 'region', 'group', 'class' or 'part'.")
 
     def summary(self) -> str:
         """What changed, in words: how many decisions, what it comes from, and what that does to errors."""
@@ -227,9 +124,6 @@ class Comparison(Result, ShownAsCard):
         share = percent(self.n_changed / self.n_rows)
         return f"{self.n_changed:,} of {counted(self.n_rows, 'decision')} change ({share}): {told}."
 
-    def __str__(self) -> str:
-        return self.summary()
-
     @property
     def _newly_accepted(self) -> BoolArray:
         return self.rows.accepted_after & ~self.rows.accepted_before
@@ -250,12 +144,6 @@ class Comparison(Result, ShownAsCard):
         lines = [f"Of these, {listed(told)}."]
         if self.thresholds[0] != self.thresholds[1]:
             lines.append(f"Accepted before: {self.thresholds[0]}; now: {self.thresholds[1]}.")
-        if self.shifts:
-            columns = [f"{shift.name} {shift.mean_size:.2f}" for shift in self.shifts]
-            lines.append(
-                f"Terms that changed most, by the mean size of the change in log-odds on {self.n_explained:,} of "
-                f"these rows: {listed(columns, MOST_LISTED)}."
-            )
         return lines
 
     def _outcome_lines(self) -> list[str]:
@@ -289,13 +177,14 @@ class Comparison(Result, ShownAsCard):
 
     def _where_lines(self) -> list[str]:
         lines = []
-        for noun, plural in NOUNS.items():
-            counts: ChangeCounts = getattr(self, plural)
-            places = [i for i in range(len(counts)) if counts.n_changed[i]]
-            if len(counts) > 1 and places:
+        for noun, counts in self._counts():
+            if len(counts) > 1 and (places := _changed(counts)):
                 told = [f"{counts.name[i]} ({counts.n_changed[i]:,} of {counts.n_rows[i]:,})" for i in places]
                 lines.append(f"By {noun}: {listed(told, MOST_LISTED)}.")
         return lines
+
+    def _counts(self) -> list[tuple[str, ChangeCounts]]:
+        return [(noun, getattr(self, plural)) for noun, plural in NOUNS.items()]
 
     def _promise_lines(self) -> list[str]:
         old, new = self.promises
@@ -318,9 +207,8 @@ class Comparison(Result, ShownAsCard):
             before, after = total.n_right_before[0], total.n_right_after[0]
             facts.append(("right among changed", f"{before:,} of {n:,} before, {after:,} after"))
         counts = self.groups if len(self.groups) else self.regions
-        changed = [i for i in range(len(counts)) if counts.n_changed[i]]
         change = "no decision changes" if self.is_same else f"{counted(self.n_changed, 'decision')} changed"
-        rows = tuple(_cells(counts, i) for i in changed)
+        rows = tuple(_cells(counts, i) for i in _changed(counts))
         note = "In words: print(comparison). As DataFrames: to_frame(by=...)"
         return Card(f"Comparison on {counted(self.n_rows, 'row')}: {change}", tuple(facts), HEAD, rows, note)
 
@@ -328,16 +216,10 @@ class Comparison(Result, ShownAsCard):
         return "Comparison of two models"
 
     def _tables(self) -> list[Table]:
-        tables: list[tuple[Sequence[str], Sequence[Sequence[str]], str]] = []
-        for noun, plural in NOUNS.items():
-            counts: ChangeCounts = getattr(self, plural)
-            places = [i for i in range(len(counts)) if counts.n_changed[i]][:MOST_ON_A_PAGE]
-            tables.append((HEAD, [_cells(counts, i) for i in places], f"Changed decisions by {noun}"))
-        shifts = [(shift.name, f"{shift.mean_size:.2f}", f"{shift.n_largest:,}") for shift in self.shifts]
-        head = ("term", "mean size of change", "rows where it changed most")
-        caption = f"Terms that changed, on {counted(self.n_explained, 'changed row')}"
-        every = [*tables, (head, shifts[:MOST_ON_A_PAGE], caption)]
-        return [Table(caption, head, rows) for head, rows, caption in every if rows]
+        return [
+            Table(f"Changed decisions by {noun}", HEAD, [_cells(counts, i) for i in _changed(counts)[:MOST_ON_A_PAGE]])
+            for noun, counts in self._counts()
+        ]
 
     def _notes(self) -> list[str]:
         return self.summary().splitlines()[1:]
@@ -346,8 +228,7 @@ class Comparison(Result, ShownAsCard):
         counts = self.regions
         pairs = [
             Pair(counts.name[i], float(counts.n_label[i]), float(counts.n_changed[i] - counts.n_label[i]))
-            for i in range(len(counts))
-            if counts.n_changed[i]
+            for i in _changed(counts)
         ]
         keys = ("another label", "only accepted or not, or the cause")
         return bar_chart("Changed decisions by region", "changed rows", keys, pairs)
@@ -357,6 +238,11 @@ def _share(n_right: int, n_rows: int) -> str:
     """A share with its exact 95 % interval."""
     low, high = rate_interval(n_right, n_rows)
     return f"{n_right:,} of {n_rows:,} ({interval(float(low), float(high))})"
+
+
+def _changed(counts: ChangeCounts) -> list[int]:
+    """The positions of the entries with changes."""
+    return np.flatnonzero(counts.n_changed).tolist()
 
 
 def _cells(counts: ChangeCounts, i: int) -> tuple[str, ...]:

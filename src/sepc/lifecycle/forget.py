@@ -34,26 +34,15 @@ Block = tuple[Any, NDArray[Any]]
 
 
 def blocks_of(X: Any, y: Any) -> Iterator[Block]:
-    """Rows and labels in memory, some at a time: of Parquet files and Dask collections, block by block."""
+    """Rows and labels in memory; those of Parquet files block by block."""
     if isinstance(X, str | PathLike):
         from sepc.points.streams import labelled_tables
 
         yield from labelled_tables(X, y)
-    elif is_lazy(X):
-        yield from _lazy_blocks(X, y)
-    else:
-        yield X, check_labels(y, "forget")
-
-
-def _lazy_blocks(X: Any, y: Any) -> Iterator[Block]:
-    if isinstance(y, str):
-        for part in X.to_delayed():
-            table = part.compute()
-            yield table.drop(columns=y), np.asarray(table[y])
         return
-    rows = X if hasattr(X, "columns") else X.rechunk({1: -1})
-    for part, labels in zip(np.ravel(rows.to_delayed()), np.ravel(y.to_delayed()), strict=True):
-        yield part.compute(), np.asarray(labels.compute())
+    if is_lazy(X):
+        raise TypeError("X is a Dask collection; erase rows from Parquet files or in memory. Give X.compute().")
+    yield X, check_labels(y, "forget")
 
 
 def positions_left(rows: ArrayLike, n_rows: int) -> tuple[IntArray, IntArray]:
@@ -85,24 +74,8 @@ def rows_left(X: Any, y: Any, left: IntArray, rest: str | PathLike[str] | None) 
             write_some(X, y, left, temporary)
         return rest, y
     if rest is not None:
-        raise ValueError("rest is for Parquet files; rows in memory and Dask collections are not written.")
-    if is_lazy(X):
-        return _some_lazy(X, left), y if isinstance(y, str) else _some_lazy(y, left)
+        raise ValueError("rest is for Parquet files; rows in memory are not written.")
     return some(X, left), some(check_labels(y, "forget"), left)
-
-
-def _some_lazy(values: Any, left: IntArray) -> Any:
-    """Some rows of a Dask collection, in the same partitions."""
-    if not hasattr(values, "map_partitions"):
-        return values[left]
-    sizes = values.map_partitions(len).compute().tolist()
-    starts = np.cumsum([0, *sizes])
-    inside = [left[(left >= start) & (left < start + n)] - start for start, n in zip(starts, sizes, strict=False)]
-    return values.map_partitions(_some_of_partition, inside, meta=values)
-
-
-def _some_of_partition(part: Any, inside: list[IntArray], partition_info: Any = None) -> Any:
-    return part if partition_info is None else part.iloc[inside[partition_info["number"]]]
 
 
 def some(values: Any, left: IntArray) -> Any:
@@ -277,8 +250,8 @@ def forget(
     model : SEPClassifier or another estimator of this library
         Not changed. A model that was edited or repaired is refused.
     X, y
-        The rows and labels that the model was fitted to, in the same order: arrays, a table, a Dask collection, or the
-        path of Parquet files and the name of their label column.
+        The rows and labels that the model was fitted to, in the same order: arrays, a table, or the path of Parquet
+        files and the name of their label column.
     rows : array of int or bool
         Positions of the rows to erase, from 0, or a mask.
     groups : array, DataFrame or mapping, optional

@@ -32,51 +32,56 @@ class PlanError(ValueError):
     """A plan that cannot be read; the message says what is wrong in it."""
 
 
-def check_keys(content: Mapping[str, Any], where: str, known: Sequence[str]) -> None:
-    """Raise if a part of the plan has a key that the schema does not know."""
-    for name in content:
-        if name not in known:
+@dataclass(frozen=True)
+class Entry:
+    """A part of the plan: its keys and values, and what messages call it."""
+
+    content: Mapping[str, Any]
+    where: str
+
+    def check_keys(self, *known: str) -> None:
+        """Raise if there is a key that the schema does not know."""
+        for name in self.content:
+            if name not in known:
+                raise PlanError(
+                    f"{self.where} has {name!r}; it may have {listed(map(shown, known))}.{did_you_mean([name], known)}"
+                )
+
+    def value(self, name: str, kind: type, default: Any = REQUIRED) -> Any:
+        """The value of a key, of this type; a whole number is also a number, but true and false are not."""
+        if name not in self.content:
+            if default is REQUIRED:
+                raise PlanError(f"{self.where} lacks {name!r}.")
+            return default
+        value = self.content[name]
+        if kind is float and type(value) is int:
+            return float(value)
+        if type(value) is not kind:
+            raise PlanError(f"{name} in {self.where} is {value!r}; it must be {KINDS[kind]}.")
+        return value
+
+    def share(self, name: str, default: Any = REQUIRED) -> float:
+        """A share, from 0 to below 1."""
+        share: float = self.value(name, float, default)
+        if not 0.0 <= share < 1.0:
+            raise PlanError(f"{name} in {self.where} is {share!r}; it is a share, from 0 to below 1.")
+        return share
+
+    def number(self, name: str, default: Any = REQUIRED) -> int:
+        """A whole number of at least 1."""
+        number: int = self.value(name, int, default)
+        if number < 1 and (name in self.content or default is REQUIRED):
+            raise PlanError(f"{name} in {self.where} is {number}; it must be at least 1.")
+        return number
+
+    def choice(self, name: str, choices: Sequence[str], default: Any = REQUIRED) -> str:
+        """One of some texts."""
+        value: str = self.value(name, str, default)
+        if value not in choices:
             raise PlanError(
-                f"{where} has {name!r}; it may have {listed(map(shown, known))}.{did_you_mean([name], known)}"
+                f"{name} in {self.where} is {value!r}; it must be {listed(map(shown, choices))}, one of them."
             )
-
-
-def value_in(content: Mapping[str, Any], name: str, kind: type, where: str, default: Any = REQUIRED) -> Any:
-    """The value of a key, of this type; a whole number is also a number, but true and false are not."""
-    if name not in content:
-        if default is REQUIRED:
-            raise PlanError(f"{where} lacks {name!r}.")
-        return default
-    value = content[name]
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise PlanError(f"{name} in {where} is {value!r}; it must be {KINDS[kind]}.")
-    return value
-
-
-def share_in(content: Mapping[str, Any], name: str, where: str, default: Any = REQUIRED) -> float:
-    """The value of a key that is a share, from 0 to below 1."""
-    share: float = value_in(content, name, float, where, default)
-    if not 0.0 <= share < 1.0:
-        raise PlanError(f"{name} in {where} is {share!r}; it is a share, from 0 to below 1.")
-    return share
-
-
-def number_in(content: Mapping[str, Any], name: str, where: str, default: Any = REQUIRED) -> int:
-    """The value of a key that is a whole number of at least 1."""
-    number: int = value_in(content, name, int, where, default)
-    if number < 1:
-        raise PlanError(f"{name} in {where} is {number}; it must be at least 1.")
-    return number
-
-
-def choice_in(content: Mapping[str, Any], name: str, where: str, choices: Sequence[str]) -> str:
-    """The value of a key that is one of some texts, by default the first."""
-    value: str = value_in(content, name, str, where, choices[0])
-    if value not in choices:
-        raise PlanError(f"{name} in {where} is {value!r}; it must be {listed(map(shown, choices))}, one of them.")
-    return value
+        return value
 
 
 # What may get worse, by its name in a plan, in words.
@@ -97,7 +102,6 @@ class CriterionKind(StrEnum):
     OVERALL = "overall"
     GROUPS = "groups"
     REGIONS = "regions"
-    LATENCY = "latency"
 
 
 KEYS = {
@@ -106,7 +110,6 @@ KEYS = {
     CriterionKind.OVERALL: ("margin", "measure"),
     CriterionKind.GROUPS: ("margin", "measure", "names", "fewest"),
     CriterionKind.REGIONS: ("margin", "measure", "names", "fewest"),
-    CriterionKind.LATENCY: ("margin", "milliseconds", "rows", "calls"),
 }
 
 
@@ -121,9 +124,6 @@ class Criterion:
     measure: str = "errors"
     names: tuple[Any, ...] = ()
     fewest: int = FEWEST
-    milliseconds: float = 0.0
-    rows: int = 1
-    calls: int = 300
 
     def __str__(self) -> str:
         margin = percent(self.margin, AS_SET)
@@ -132,55 +132,35 @@ class Criterion:
                 return "promises are kept" + (f", or exceeded by at most {margin} of rows" if self.margin else "")
             case CriterionKind.CHANGED:
                 return f"at most {margin} of {DECISION_PARTS[self.what]} change"
-            case CriterionKind.LATENCY:
-                rows = "one row" if self.rows == 1 else f"{self.rows:,} rows"
-                return f"at most {margin} of calls with {rows} take over {self.milliseconds:g} ms"
         where = {"overall": "", "groups": " in any group", "regions": " in any region"}[self.kind]
         return f"{MEASURES[self.measure]} rise by at most {margin} of rows{where}"
 
 
 def criterion_from(content: Any, number: int) -> Criterion:
     """Read a criterion; `number` is its place in the plan, counted from 1."""
-    where = f"criterion {number}"
     if not isinstance(content, Mapping):
-        raise PlanError(f"{where} is {content!r}; write it as [[criteria]].")
-    kinds = [kind.value for kind in CriterionKind]
-    name = value_in(content, "kind", str, where)
-    if name not in kinds:
-        raise PlanError(f"kind of {where} is {name!r}; it must be one of {listed(map(shown, kinds))}.")
-    kind = CriterionKind(name)
-    check_keys(content, f"{where} ({name})", ("kind", "level", *KEYS[kind]))
-    level = share_in(content, "level", where)
+        raise PlanError(f"criterion {number} is {content!r}; write it as [[criteria]].")
+    entry = Entry(content, f"criterion {number}")
+    kind = CriterionKind(entry.choice("kind", [kind.value for kind in CriterionKind]))
+    entry.check_keys("kind", "level", *KEYS[kind])
+    level, names = entry.share("level"), entry.value("names", list, [])
     if level == 0.0:
-        raise PlanError(f"level in {where} is 0; no number of rows could show anything. Give a level such as 0.05.")
-    if kind is CriterionKind.LATENCY:
-        milliseconds = value_in(content, "milliseconds", float, where)
-        if milliseconds <= 0.0:
-            raise PlanError(f"milliseconds in {where} is {milliseconds!r}; it must be positive.")
-        rows, calls = number_in(content, "rows", where, 1), number_in(content, "calls", where, 300)
-        margin = share_in(content, "margin", where)
-        return Criterion(kind, level, margin, milliseconds=milliseconds, rows=rows, calls=calls)
-    # Promises have a limit of their own; for all others the margin is what the criterion is about.
-    margin = share_in(content, "margin", where, *([0.0] if kind is CriterionKind.PROMISES else []))
+        raise PlanError(f"level in {entry.where} is 0; no number of rows could show anything. Give such as 0.05.")
+    if "names" in content and not names:
+        raise PlanError(f"names in {entry.where} is empty; list groups or regions, or leave it out.")
+    if kind is CriterionKind.REGIONS and not all(type(name) is int for name in names):
+        raise PlanError(f"names in {entry.where} is {names!r}; regions are given by their numbers.")
     return Criterion(
         kind,
         level,
-        margin,
-        what=choice_in(content, "what", where, tuple(DECISION_PARTS)),
-        measure=choice_in(content, "measure", where, tuple(MEASURES)),
-        names=_names_from(content, kind, where),
-        fewest=number_in(content, "fewest", where, FEWEST),
+        # Promises have a limit of their own; for all others the margin is what the criterion is about.
+        entry.share("margin", *([0.0] if kind is CriterionKind.PROMISES else [])),
+        what=entry.choice("what", tuple(DECISION_PARTS), "any"),
+        measure=entry.choice("measure", tuple(MEASURES), "errors"),
+        # A group of two columns is a list of two values.
+        names=tuple(tuple(name) if isinstance(name, list) else name for name in names),
+        fewest=entry.number("fewest", FEWEST),
     )
-
-
-def _names_from(content: Mapping[str, Any], kind: CriterionKind, where: str) -> tuple[Any, ...]:
-    """The groups or regions; a group of two columns is a list of two values."""
-    names = value_in(content, "names", list, where, [])
-    if "names" in content and not names:
-        raise PlanError(f"names in {where} is empty; list groups or regions, or leave it out.")
-    if kind is CriterionKind.REGIONS and not all(type(name) is int for name in names):
-        raise PlanError(f"names in {where} is {names!r}; regions are given by their numbers.")
-    return tuple(tuple(name) if isinstance(name, list) else name for name in names)
 
 
 VERSION = 1
@@ -246,8 +226,8 @@ class ChangePlan:
 
 def key_in(path: str | os.PathLike[str]) -> str:
     """The key of the rows in a plan that may not be complete yet."""
-    rows = value_in(_content(path, Path(path).read_bytes()), "rows", dict, "the plan")
-    return _key_from(rows)
+    plan = Entry(_content(path, Path(path).read_bytes()), "the plan")
+    return _key_from(Entry(plan.value("rows", dict), "[rows]"))
 
 
 def _content(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
@@ -258,48 +238,43 @@ def _content(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
 
 
 def _plan_from(content: Mapping[str, Any], digest: str) -> ChangePlan:
+    plan = Entry(content, "the plan")
     if content.get("version") != VERSION:
         raise PlanError(
             f"version is {content.get('version')!r}; this version of sepc reads plans of version {VERSION}."
         )
-    check_keys(content, "the plan", ("version", "title", "may_change", "rows", "candidates", "criteria"))
+    plan.check_keys("version", "title", "may_change", "rows", "candidates", "criteria")
     allowed = [part.value for part in ModelPart]
-    may_change = value_in(content, "may_change", list, "the plan")
+    may_change, criteria = plan.value("may_change", list), plan.value("criteria", list)
     if not may_change or not all(part in allowed for part in may_change):
         raise PlanError(f"may_change is {may_change!r}; it lists some of {', '.join(allowed)}.")
-    candidates = value_in(content, "candidates", dict, "the plan")
-    check_keys(candidates, "[candidates]", ("most",))
-    most = value_in(candidates, "most", int, "[candidates]")
-    if most < 1:
-        raise PlanError(f"most in [candidates] is {most}; it must be at least 1.")
-    criteria = value_in(content, "criteria", list, "the plan")
     if not criteria:
         raise PlanError("criteria is empty; add at least one [[criteria]].")
+    candidates = Entry(plan.value("candidates", dict), "[candidates]")
+    candidates.check_keys("most")
     return ChangePlan(
-        title=value_in(content, "title", str, "the plan", default=""),
+        title=plan.value("title", str, ""),
         may_change=frozenset(may_change),
-        rows=_rows_from(value_in(content, "rows", dict, "the plan")),
-        most_candidates=most,
+        rows=_rows_from(Entry(plan.value("rows", dict), "[rows]")),
+        most_candidates=candidates.number("most"),
         criteria=tuple(criterion_from(each, i) for i, each in enumerate(criteria, 1)),
         digest=digest,
     )
 
 
-def _rows_from(content: Mapping[str, Any]) -> PlannedRows:
-    check_keys(content, "[rows]", ("key", "digest", "draw", "seed"))
-    key, digest = _key_from(content), value_in(content, "digest", str, "[rows]", default="")
-    draw, seed = (value_in(content, name, int, "[rows]", default=0) for name in ("draw", "seed"))
+def _rows_from(rows: Entry) -> PlannedRows:
+    rows.check_keys("key", "digest", "draw", "seed")
+    key, digest = _key_from(rows), rows.value("digest", str, "")
     if digest and (len(digest) != DIGEST_LETTERS or set(digest) - set("0123456789abcdef")):
         raise PlanError(f"digest in [rows] is {digest[:80]!r}; it has {DIGEST_LETTERS} hexadecimal digits.")
-    if draw < 0 or ("draw" in content and draw == 0):
-        raise PlanError(f"draw in [rows] is {draw}; it is a number of rows, at least 1.")
+    draw = rows.number("draw", 0)
     if not digest and not draw:
         raise PlanError("[rows] has neither digest nor draw; fix the rows beforehand with at least one of them.")
-    return PlannedRows(key, digest, draw, seed)
+    return PlannedRows(key, digest, draw, rows.value("seed", int, 0))
 
 
-def _key_from(content: Mapping[str, Any]) -> str:
-    key: str = value_in(content, "key", str, "[rows]")
+def _key_from(rows: Entry) -> str:
+    key: str = rows.value("key", str)
     if len(key) < SHORTEST_KEY:
         raise PlanError(f"key in [rows] has {len(key)} characters; give at least {SHORTEST_KEY} random ones.")
     return key

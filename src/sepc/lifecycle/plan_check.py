@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from sepc._typing import BoolArray, IntArray
-from sepc.cards import Card, ShownAsCard
-from sepc.decisions.decisions import Decisions, frame_of, partition_behind
-from sepc.documents.charts import Chart
+from sepc.cards import Card
+from sepc.decisions.decisions import frame_of, partition_behind
 from sepc.errors import RefusedLookError
-from sepc.estimators.base import check_labels, decide_rows
+from sepc.estimators.base import check_labels
 from sepc.estimators.selective.costs import Costs
 from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.selective.groups import group_description, len_of
@@ -33,12 +30,10 @@ from sepc.lifecycle.compare import RowBatch, group_columns_of, group_keys
 from sepc.lifecycle.ledger import Ledger, LookId
 from sepc.lifecycle.plan import MEASURES, ChangePlan, Criterion, CriterionKind, planned_positions, row_digest
 from sepc.lifecycle.result import Result
-from sepc.lifecycle.rows import training_rows_again
+from sepc.lifecycle.rows import file_digest, training_rows_again
 from sepc.model.names import region_name
-from sepc.model_files import to_bytes
 from sepc.statistics.betting import mean_p_value
 from sepc.statistics.rates import difference_bound, upper_bound
-from sepc.views.charts import Pair, pair_chart
 from sepc.views.outcomes import is_right
 from sepc.wording import AS_SET, counted, listed, p_in_short, percent, shown, with_number
 
@@ -68,7 +63,7 @@ class PlanLine:
     evidence : str
         What was counted, in words.
     n_rows : int
-        Rows, or calls, that it rests on.
+        Rows that it rests on.
     estimate, bound, limit : float or None
         The rate seen, the bound on the true rate at the level of one candidate, and the limit of the bound.
     """
@@ -120,8 +115,6 @@ def bounded_line(
 
 
 OTHERS = "all others together"
-# Calls before the clock starts.
-WARM_UP = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +142,10 @@ class JudgedRows:
 def judge(criterion: Criterion, new: Any, rows: JudgedRows, n_candidates: int) -> list[PlanLine]:
     """The lines of a criterion; it passes if all of them do."""
     confidence = 1.0 - criterion.level / n_candidates
-    match criterion.kind:
-        case CriterionKind.PROMISES:
-            return _promises(criterion, new, rows, confidence)
-        case CriterionKind.CHANGED:
-            return [_changed(criterion, rows, confidence)]
-        case CriterionKind.LATENCY:
-            return [_latency(criterion, new, rows, confidence)]
+    if criterion.kind is CriterionKind.PROMISES:
+        return _promises(criterion, new, rows, confidence)
+    if criterion.kind is CriterionKind.CHANGED:
+        return [_changed(criterion, rows, confidence)]
     bad = rows.is_bad(criterion.measure)
     parts = _parts(criterion, rows)
     return [_no_worse(criterion, about, here, bad, confidence) for about, here in parts]
@@ -284,29 +274,13 @@ def _cost(
     return PlanLine(str(criterion), "", outcome, seen, n)
 
 
-def _latency(criterion: Criterion, new: Any, rows: JudgedRows, confidence: float) -> PlanLine:
-    """Time calls on rows in turn; a call is one of `decide`, with the causes of abstaining."""
-    n_rows, seconds = min(criterion.rows, len(rows)), []
-    for call in range(WARM_UP + criterion.calls):
-        batch = _safe_indexing(rows.X, np.arange(call * n_rows, (call + 1) * n_rows) % len(rows))
-        started = time.perf_counter()
-        _ = decide_rows(new, batch).cause
-        seconds.append(time.perf_counter() - started)
-    taken = np.array(seconds[WARM_UP:])
-    n_slow = int((1000.0 * taken > criterion.milliseconds).sum())
-    bound = float(upper_bound(n_slow, len(taken), confidence))
-    median = f"median {1000.0 * float(np.median(taken)):.3g} ms"
-    seen = f"{n_slow:,} of {counted(len(taken), 'call')} were slower, {median}"
-    return bounded_line(str(criterion), "", seen, len(taken), n_slow / len(taken), bound, criterion.margin)
-
-
 COLUMNS = ("criterion", "about", "outcome", "evidence", "n_rows", "estimate", "bound", "limit")
 HEAD = ("criterion", "about", "outcome", "evidence")
 SHOWN_LETTERS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanCheck(Result, ShownAsCard):
+class PlanCheck(Result):
     """Whether a candidate meets a change plan: `summary` in words, `to_frame` as a table, `to_html` as a page.
 
     Attributes
@@ -359,9 +333,6 @@ class PlanCheck(Result, ShownAsCard):
         end = f"{place}: {self.candidate[:SHOWN_LETTERS]}. Ledger: {self.ledger_head[:SHOWN_LETTERS]}."
         return "\n".join([self.headline(), *(f"- {line}" for line in self.lines), end])
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def _card(self) -> Card:
         again = ", judged before" if self.is_repeated else ""
         facts = (
@@ -374,17 +345,6 @@ class PlanCheck(Result, ShownAsCard):
 
     def _page_title(self) -> str:
         return self.title or "Check of a change plan"
-
-    def _chart(self) -> Chart:
-        """The limit and the bound of every line that has them."""
-        pairs = [
-            Pair(
-                f"{line.criterion} {line.about}".strip(), max(line.limit, 0.0), max(line.bound, 0.0), line.outcome.value
-            )
-            for line in self.lines
-            if line.limit is not None and line.bound is not None
-        ]
-        return pair_chart("Bounds and limits", "share of rows", ("allowed", "at most, by these rows"), pairs)
 
 
 def check_plan(plan: str | os.PathLike[str], old: Any, new: Any, X: Any, y: ArrayLike, groups: Any = None) -> PlanCheck:
@@ -434,12 +394,14 @@ def check_rows(path: str | os.PathLike[str], old: Any, new: Any, table: RowBatch
             "These are not the rows that the plan fixes: their digest is another one. Give the whole table, with the "
             "same labels and groups, unchanged."
         )
-    asked = LookId(plan.digest, digest, _model_digest(old), _model_digest(new))
+    asked = LookId(plan.digest, digest, file_digest(old), file_digest(new))
     before = ledger.before(asked, plan.most_candidates)
     if before is not None:
         lines = tuple(PlanLine.from_dict(line) for line in before["lines"])
         return _check(plan, lines, before["look"], ledger, asked, is_repeated=True)
-    lines = _judged(plan, old, new, _decided(plan, old, new, table))
+    rows = _decided(plan, old, new, table)
+    judged = (judge(criterion, new, rows, plan.most_candidates) for criterion in plan.criteria)
+    lines = (_what_changed(plan, old, new, len(rows)), *(line for some in judged for line in some))
     if Ledger.beside(path).head != ledger.head:
         raise RefusedLookError(f"Another check wrote to {ledger.path.name} at the same time; run this one again.")
     written = ledger.record(asked, all(line.passed for line in lines), [line.to_dict() for line in lines])
@@ -452,10 +414,6 @@ def _check(
     return PlanCheck(plan.title, lines, look, plan.most_candidates, is_repeated, asked.candidate, ledger.head)
 
 
-def _model_digest(model: Any) -> str:
-    return sha256(to_bytes(model)).hexdigest()
-
-
 def _decided(plan: ChangePlan, old: Any, new: Any, table: RowBatch) -> JudgedRows:
     """The rows to judge, as both models decide on them; raises if one of the models was trained on them."""
     positions = planned_positions(plan.rows, table.X)
@@ -466,28 +424,17 @@ def _decided(plan: ChangePlan, old: Any, new: Any, table: RowBatch) -> JudgedRow
     pair = decide_both(old, new, X, columns, X_new=X_new)
     is_right(pair.old.label, y)  # Raises if labels are of another type.
     for who, decisions in (("old", pair.old), ("new", pair.new)):
-        _refuse_training_rows(who, decisions)
+        n_again, n_remembered = training_rows_again(decisions)
+        if n_again:
+            raise RefusedLookError(
+                f"The {who} model was trained on some of these rows: {n_again:,} of the {n_remembered:,} training rows "
+                "whose hashes it keeps are among them. Judge it on rows that neither model was trained on."
+            )
     return JudgedRows(X if X_new is None else X_new, y, groups, table.by, pair)
 
 
 def _chosen(X: Any, positions: NDArray[Any]) -> Any:
     return X if len(positions) == len_of(X) else _safe_indexing(X, positions)
-
-
-def _refuse_training_rows(who: str, decisions: Decisions) -> None:
-    n_again, n_remembered = training_rows_again(decisions)
-    if n_again:
-        raise RefusedLookError(
-            f"The {who} model was trained on some of these rows: {n_again:,} of the {n_remembered:,} training rows "
-            "whose hashes it keeps are among them. Judge it on rows that neither model was trained on."
-        )
-
-
-def _judged(plan: ChangePlan, old: Any, new: Any, rows: JudgedRows) -> tuple[PlanLine, ...]:
-    lines = [_what_changed(plan, old, new, len(rows))]
-    for criterion in plan.criteria:
-        lines += judge(criterion, new, rows, plan.most_candidates)
-    return tuple(lines)
 
 
 def _what_changed(plan: ChangePlan, old: Any, new: Any, n_rows: int) -> PlanLine:

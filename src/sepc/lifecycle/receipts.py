@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import secrets
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from hmac import compare_digest
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,12 +17,11 @@ from numpy.typing import NDArray
 
 from sepc._typing import IntArray
 from sepc.cards import Card, ShownAsCard
-from sepc.errors import FormatError
-from sepc.io.atomic_files import write_whole
+from sepc.io.codec import Reader
 from sepc.lifecycle.rows import cells_by_column, cells_in_bytes
+from sepc.lifecycle.state_files import JSONDocument
 from sepc.wording import counted
 
-RECEIPT_FORMAT = "sepc-erasure-receipt-1"
 DIGEST_BYTES = 32
 TEXTS = ("date", "rows_before", "model_before", "rows_after", "model_after", "seal")
 COUNTS = ("n_before", "n_erased", "n_after", "n_counted_wrong")
@@ -35,7 +32,7 @@ class ReceiptError(ValueError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Receipt(ShownAsCard):
+class Receipt(ShownAsCard, JSONDocument):
     """What can be shown about an erasure without telling what was erased.
 
     It holds no salt, no row, no id and no hash that a guess could be compared with, so it may be given to anyone. With
@@ -64,6 +61,8 @@ class Receipt(ShownAsCard):
         A keyed digest of all of this.
     """
 
+    _form, _what, _indent = "sepc-erasure-receipt-1", "a receipt of an erasure", 1
+
     date: str
     n_before: int
     n_erased: int
@@ -87,44 +86,20 @@ class Receipt(ShownAsCard):
         return compare_digest(self.seal, self._seal(key))
 
     def _seal(self, key: bytes) -> str:
-        text = json.dumps(self._content() | {"seal": ""}, sort_keys=True, allow_nan=False)
+        text = json.dumps({"format": self._form} | self._content() | {"seal": ""}, sort_keys=True, allow_nan=False)
         return keyed_digest(key, text.encode())
 
     def _content(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in (*COUNTS, *TEXTS)}
         lists = {"erased": list(self.erased), "versions": list(self.versions)}
-        return {"format": RECEIPT_FORMAT, **own, **lists, "reading": dict(self.reading)}
-
-    def to_json(self) -> str:
-        """The receipt as a JSON document."""
-        return json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write the receipt to a JSON file."""
-        write_whole(path, self.to_json().encode())
+        return own | lists | {"reading": dict(self.reading)}
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
-
-        Raises
-        ------
-        FormatError
-            If the file is not such a file.
-        """
-        try:
-            content = json.loads(Path(path).read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path} is not a receipt: it is not JSON.") from error
-        if not isinstance(content, dict) or content.get("format") != RECEIPT_FORMAT:
-            raise FormatError(f"{path} is not a receipt of an erasure.")
-        fields: dict[str, Any] = {name: content.get(name) for name in (*COUNTS, *TEXTS)}
-        are_right = all(type(fields[name]) is int and fields[name] >= 0 for name in COUNTS)
-        are_right &= all(isinstance(fields[name], str) for name in TEXTS) and isinstance(content.get("reading"), dict)
-        lists: dict[str, Any] = {name: _texts(content.get(name)) for name in ("erased", "versions")}
-        if not are_right or None in lists.values() or set(content) != {"format", "reading", *fields, *lists}:
-            raise FormatError(f"{path} is not a receipt of an erasure, or is damaged.")
-        return cls(**fields, **lists, reading=content["reading"])
+    def _from(cls, reader: Reader) -> Self:
+        values: dict[str, Any] = {name: reader.integer(name) for name in COUNTS}
+        values |= {name: reader.text(name) for name in TEXTS}
+        values |= {name: reader.texts(name) for name in ("erased", "versions")}
+        return cls(**values, reading=reader.value("reading", dict))
 
     def _card(self) -> Card:
         facts: tuple[tuple[str, str], ...] = (
@@ -137,11 +112,6 @@ class Receipt(ShownAsCard):
         return Card(f"Receipt for the erasure of {counted(self.n_erased, 'row')}", facts)
 
 
-def _texts(value: Any) -> tuple[str, ...] | None:
-    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    return tuple(value) if is_list else None
-
-
 def keyed_digest(key: bytes, data: bytes) -> str:
     """A digest that tells nothing about the data without the key."""
     return blake2b(data, key=key, digest_size=DIGEST_BYTES).hexdigest()
@@ -152,14 +122,12 @@ def digest_of_all(digests: Sequence[bytes]) -> str:
     return sha256(b"".join(sorted(digests))).hexdigest()
 
 
-SALTS_FORMAT = "sepc-erasure-salts-1"
-
 # Bytes of a salt: too many to guess.
 SALT_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Salts:
+class Salts(JSONDocument):
     """Secrets without which nobody can compare a row, or a model, with a receipt.
 
     Those who hold the rows that are left keep them, to verify the receipt and for the next erasure. The salts of erased
@@ -174,6 +142,8 @@ class Salts:
     of : str
         The digest of the rows that are left, as in the receipt.
     """
+
+    _form, _what = "sepc-erasure-salts-1", "a file of the salts of a receipt"
 
     rows: NDArray[np.uint8] = field(repr=False)
     model: bytes = field(repr=False)
@@ -190,36 +160,20 @@ class Salts:
         """The salts of some of the rows, with new ones for the model and the seal."""
         return type(self)(self.rows[keep].copy(), secrets.token_bytes(SALT_BYTES), secrets.token_bytes(SALT_BYTES))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the salts to a file that only its owner may read."""
-        content = {
-            "format": SALTS_FORMAT,
-            "rows": base64.b64encode(self.rows.tobytes()).decode(),
-            "model": self.model.hex(),
-            "seal": self.seal.hex(),
-            "of": self.of,
-        }
-        write_whole(path, json.dumps(content).encode())
+        super().save(path)
         os.chmod(path, 0o600)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
+    def _content(self) -> dict[str, Any]:
+        rows = base64.b64encode(self.rows.tobytes()).decode()
+        return {"rows": rows, "model": self.model.hex(), "seal": self.seal.hex(), "of": self.of}
 
-        Raises
-        ------
-        FormatError
-            If the file is not such a file.
-        """
-        try:
-            content: Any = json.loads(Path(path).read_bytes())
-            if content["format"] != SALTS_FORMAT:
-                raise FormatError(f"{path} does not hold the salts of a receipt.")
-            data = base64.b64decode(content["rows"], validate=True)
-            rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, SALT_BYTES)
-            return cls(rows, bytes.fromhex(content["model"]), bytes.fromhex(content["seal"]), str(content["of"]))
-        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-            raise FormatError(f"{path} does not hold the salts of a receipt, or is damaged.") from error
+    @classmethod
+    def _from(cls, reader: Reader) -> Self:
+        data = base64.b64decode(reader.text("rows"), validate=True)
+        rows = np.frombuffer(data, dtype=np.uint8).reshape(-1, SALT_BYTES)
+        return cls(rows, bytes.fromhex(reader.text("model")), bytes.fromhex(reader.text("seal")), reader.text("of"))
 
 
 LABEL = "label of the row"

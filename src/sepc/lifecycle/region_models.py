@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sepc._typing import FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard
-from sepc.documents.charts import Chart
+from sepc.cards import Card
 from sepc.errors import FlatSetWarning
 from sepc.estimators.routed import RoutedClassifier
 from sepc.estimators.sep.editing import edits_for_region
@@ -22,8 +21,6 @@ from sepc.estimators.unwrapping import is_repaired, layers
 from sepc.lifecycle.result import Result
 from sepc.model.rules import labels_of
 from sepc.points.row_digest import row_hashes
-from sepc.views.charts import Pair, pair_chart
-from sepc.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,8 +156,8 @@ RECIPES = tuple(Recipe(shared, with_old) for with_old in (False, True) for share
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RepairResult(Result, ShownAsCard):
-    """What a repair changed: `summary` in words, `to_frame` as a table, `plot` as a picture, `to_html` as a page.
+class RepairResult(Result):
+    """What a repair changed: `summary` in words, `to_frame` as a table, `to_html` as a page.
 
     Attributes
     ----------
@@ -194,32 +191,12 @@ class RepairResult(Result, ShownAsCard):
         """What was changed, in words."""
         return self.model.summary()
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def to_frame(self) -> pd.DataFrame:
         """The changes as a pandas DataFrame, a row for each region that was tried."""
         return self.model.changes_.to_frame()
 
     def _card(self) -> Card:
         return self.model.changes_._card()
-
-    def _chart(self) -> Chart:
-        """The error rates of regions before and after, on rows that the new model was not fitted on."""
-        changes = self.model.changes_
-        names = [row[0] for row in self._card().rows]
-        pairs = [
-            Pair(
-                name,
-                change.errors_before / change.n_judged,
-                change.errors_after / change.n_judged,
-                f"{'repaired' if change.kept else 'left as it was'}, judged on {counted(change.n_judged, 'row')}",
-            )
-            for name, change in zip(names, changes, strict=True)
-            if change.n_judged
-        ]
-        keys = ("before", "after, with the new model")
-        return pair_chart("Errors of the regions tried, on held-out rows", "share of rows wrong", keys, pairs)
 
     def _page_title(self) -> str:
         return "Repair"

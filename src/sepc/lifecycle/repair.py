@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,20 +137,22 @@ def repair(
     if regions is None:
         audit = audit_feedback(feedback, X, labels, FDR, random_state) if audit is None else audit
         regions = audit.to_repair.tolist()
-    choice = _RegionChoice.given(_check_regions(regions, inside), cv)
-    if audit is not None and _is_of(audit, feedback):
-        choice = _RegionChoice.by_audits(audit, feedback, X, labels, folds, cv, random_state)
-    n_rows = len(rows.within(choice.regions))
-    old = None if X_train is None else _old_rows(model, X_train, y_train, inside, choice.regions, n_rows, random_state)
+    regions = _check_regions(regions, inside)
+    without = [regions] * cv
+    # Of an audit of this very feedback, by the number of rows and of errors, each fold does not choose its own regions.
+    if audit is not None and (audit.n_rows, audit.n_errors) == (len(feedback), int(np.sum(~feedback.right))):
+        without = [_audited_without(folds == fold, audit, feedback, X, labels, random_state) for fold in range(cv)]
+    n_rows = len(rows.within(regions))
+    old = None if X_train is None else _old_rows(model, X_train, y_train, inside, regions, n_rows, random_state)
     fitter = RegionModelFitter(partition_in(inside), inside.default_.min_trust, old, random_state)
-    judgement = judge_models(fitter, rows, ~feedback.right, folds, choice.without)
-    made = fitter.models(rows, choice.regions)
+    judgement = judge_models(fitter, rows, ~feedback.right, folds, without)
+    made = fitter.models(rows, regions)
     changes = [
         change
-        for group in groups_to_test(choice.regions, rows)
+        for group in groups_to_test(regions, rows)
         for change in judgement.changes(group, made, feedback.region_name, 1.0 - confidence)
     ]
-    changes.sort(key=lambda change: choice.regions.index(change.region))
+    changes.sort(key=lambda change: regions.index(change.region))
     kept = {change.region: made[change.region].classifier for change in changes if change.kept}
     provenance = provenance_of_decided(feedback.decisions, X, labels, model_digest(model))
     repaired = RoutedClassifier.of(inside.default_, inside.routes_ | kept, changes, inside.lost_promise_, provenance)
@@ -196,44 +198,22 @@ def _old_rows(
 
 
 def _check_regions(regions: Iterable[int], inside: RoutedClassifier) -> list[int]:
-    chosen, n_regions = [int(region) for region in regions], len(partition_in(inside).regions_)
+    chosen, n_regions = list(dict.fromkeys(int(region) for region in regions)), len(partition_in(inside).regions_)
     for region in chosen:
         if not -1 <= region < n_regions:
             raise ValueError(f"There is no region {region}; the model has 0 to {n_regions - 1}, and -1.")
     return chosen
 
 
-@dataclass(frozen=True, eq=False)
-class _RegionChoice:
-    """The regions to repair."""
-
-    regions: list[int]
-    without: list[list[int]]
-
-    @classmethod
-    def given(cls, regions: Sequence[int], n_folds: int) -> Self:
-        """Regions that were chosen without this feedback."""
-        distinct = list(dict.fromkeys(int(region) for region in regions))
-        return cls(distinct, [distinct] * n_folds)
-
-    @classmethod
-    def by_audits(
-        cls, audit: Audit, feedback: Feedback, X: Any, labels: NDArray[Any], folds: IntArray, n_folds: int, seed: int
-    ) -> Self:
-        """Regions that an audit of this feedback found, and which of them audits find without each fold."""
-        every = audit.to_repair.tolist()
-
-        def found_without(fold: int) -> list[int]:
-            rows = np.flatnonzero(folds != fold)
-            part = audit_feedback(feedback.take(rows), _safe_indexing(X, rows), labels[rows], audit.fdr, seed)
-            return [region for region in part.to_repair.tolist() if region in every]
-
-        return cls(every, [found_without(fold) if every else [] for fold in range(n_folds)])
-
-
-def _is_of(audit: Audit, feedback: Feedback) -> bool:
-    """Whether this is an audit of this very feedback, by the number of rows and of errors."""
-    return (audit.n_rows, audit.n_errors) == (len(feedback), int(np.sum(~feedback.right)))
+def _audited_without(
+    left_out: BoolArray, audit: Audit, feedback: Feedback, X: Any, labels: NDArray[Any], seed: int
+) -> list[int]:
+    """The regions of an audit that it also finds without a fold; none if it found none."""
+    if not len(audit.to_repair):
+        return []
+    rows = np.flatnonzero(~left_out)
+    part = audit_feedback(feedback.take(rows), _safe_indexing(X, rows), labels[rows], audit.fdr, seed)
+    return [region for region in part.to_repair.tolist() if region in audit.to_repair]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Result: what audits, repairs, monitors and reviews share: a summary, a table, a picture and a page."""
+"""Result: what audits, repairs, monitors and reviews share: a summary, a card, a page and perhaps a picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sepc.cards import Card
+from sepc.cards import ShownAsCard
 from sepc.documents.charts import Chart
 from sepc.documents.document import Document, Facts, Figure, Part, Section, Table
 from sepc.documents.drawing import draw
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Result:
-    """Mixin for results with a `summary`, a card and a chart: it adds a picture and a page."""
+class Result(ShownAsCard):
+    """Mixin for results with a `summary` and a card: it adds a page."""
 
     __slots__ = ()
 
@@ -26,19 +26,8 @@ class Result:
         """The result in words; the first line says what matters most."""
         raise NotImplementedError
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the result with matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        return draw(self._chart(), ax)
+    def __str__(self) -> str:
+        return self.summary()
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The result as one HTML page that needs no other file, no network and no script.
@@ -57,7 +46,7 @@ class Result:
         tables: list[list[Part]] = [[table] for table in self._tables() if table.rows]
         parts: list[list[Part]] = [
             list(self._notes()),
-            [Figure([chart], f"{chart.title}.")] if chart.rows else [],
+            [Figure([chart], f"{chart.title}.")] if chart is not None and chart.rows else [],
             *tables,
             [Facts("At a glance", facts)] if facts else [],
         ]
@@ -67,11 +56,8 @@ class Result:
             write_whole(path, text.encode())
         return text
 
-    def _card(self) -> Card:
-        raise NotImplementedError
-
-    def _chart(self) -> Chart:
-        raise NotImplementedError
+    def _chart(self) -> Chart | None:
+        return None
 
     def _page_title(self) -> str:
         return type(self).__name__
@@ -84,3 +70,26 @@ class Result:
     def _notes(self) -> Sequence[str]:
         """What follows from the result, a paragraph each."""
         return ()
+
+
+class DrawnResult(Result):
+    """Mixin for results with a picture as well."""
+
+    __slots__ = ()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the result with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return draw(self._chart(), ax)
+
+    def _chart(self) -> Chart:
+        raise NotImplementedError

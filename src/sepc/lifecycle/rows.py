@@ -1,11 +1,13 @@
-"""Rows for the lifecycle: where they lie, their bytes for digests, and training rows among supposedly new ones."""
+"""What the lifecycle asks of rows and models: regions, digests, locks, and training rows among new ones."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
+from hashlib import sha256
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -19,8 +21,10 @@ from sepc.estimators.base import decide_with_trust
 from sepc.estimators.given_rows import is_lazy
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import Unwrapped, partition_in, region_layers
+from sepc.io.codec import Writer, record_to_node
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
+from sepc.model_files import to_bytes
 from sepc.points.inputs import is_gap
 
 
@@ -83,6 +87,29 @@ def _in_own_units(model: SEPModel, around: Sequence[Unwrapped]) -> SEPModel:
     for layer in reversed([layer for layer in around if layer.before]):
         usual = None if usual is None else usual.with_restore(layer.restore)
     return replace(model, usual=usual)
+
+
+def file_digest(model: Any) -> str:
+    """The SHA-256 of the file that a model would be saved to."""
+    return sha256(to_bytes(model)).hexdigest()
+
+
+def record_digest(record: Any) -> str:
+    """A digest of what a model file would store for a record."""
+    writer = Writer()
+    found = sha256(json.dumps(record_to_node(record, writer), sort_keys=True).encode())
+    for name, array in sorted(writer.arrays.items()):
+        found.update(f"{name} {array.shape} {array.dtype}".encode() + array.tobytes())
+    return found.hexdigest()
+
+
+def fingerprint_of(models: Sequence[SEPModel]) -> str:
+    """A digest of the partitions in a model, whatever stands around them; empty if there are none."""
+    return (
+        sha256("".join(record_digest(replace(one, usual=None)) for one in models).encode()).hexdigest()
+        if models
+        else ""
+    )
 
 
 NUMBER = b"n"

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.special import stdtr
 
 from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownInLists, ShownOnOneLine
-from sepc.decisions.decisions import frame_of
-from sepc.documents.charts import Chart
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, columns_in_short, columns_in_words
 from sepc.lifecycle.monitoring.evidence import ALL_ROWS, COLUMN_KINDS, ERROR, FEATURE, GAP, KINDS, OUTSIDE, ROUND, SHARE
 from sepc.lifecycle.monitoring.state import Tally
-from sepc.lifecycle.result import Result
 from sepc.model.names import region_name
 from sepc.model.sep_model import SEPModel
 from sepc.records import given, number, parts, record, text, whole
-from sepc.views.charts import Pair, pair_chart
 from sepc.wording import counted, listed, name_of, percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # A feature is named if its mean differs with this confidence, corrected for all features; at most this many are.
 CONFIDENCE = 0.99
@@ -82,15 +71,15 @@ def _sum_of_shares(old: FloatArray, n_old: int, new: FloatArray, n_new: int) -> 
 
 
 HEAD = ("where", "what changed", "before", "now", "rows")
-# The columns of a table of alarms, beside the features that shifted.
-COLUMNS = ("where", "kind", "before", "now", "n_rows", "n_since", "refuses", "log_evidence", "region")
+# The columns of a table of alarms, beside the columns that moved.
+COLUMNS = ("where", "kind", "before", "now", "n_rows", "n_since", "refuses", "log_evidence", "region", "shifted")
 
 
 @record
-class Alarm(Result, ShownInLists):
+class Alarm(ShownInLists):
     """What changed, and where.
 
-    ``print`` and `summary` describe it in a few sentences; `plot` and `to_html` show it.
+    ``print`` and `summary` describe it in a few sentences.
 
     Attributes
     ----------
@@ -102,8 +91,6 @@ class Alarm(Result, ShownInLists):
     region : int
         Position in `SEPClassifier.regions_`; -1 for sets of ellipsoids that no training row has, and -2 for all rows
         together: a rate of a column, or a feature that shifted too little to be clear in any single region.
-    where : str
-        The region in words.
     before, now : float
         The rate before the window that raised the alarm (including the reference), and in that window.
     n_rows : int
@@ -118,18 +105,20 @@ class Alarm(Result, ShownInLists):
     columns : tuple of ColumnChange
         Columns of the latest rows that differ from training: those with a guess at the cause first, then those that
         moved farthest.
+    where : str
+        The region in words.
     """
 
     kind: str = text(*KINDS)
     region: int = whole(ALL_ROWS)
-    where: str = given()
     before: float = number(0.0, 1.0)
     now: float = number(0.0, 1.0)
     n_rows: int = whole()
     n_since: int = whole()
     log_evidence: float = number()
     moved: tuple[FeatureShift, ...] = parts(FeatureShift)
-    columns: tuple[ColumnChange, ...] = parts(ColumnChange, default=(), may_lack=True)
+    columns: tuple[ColumnChange, ...] = parts(ColumnChange, default=())
+    where: str = given(default="")
 
     def flaw(self) -> str | None:
         """What is wrong with the alarm, if anything."""
@@ -205,10 +194,6 @@ class Alarm(Result, ShownInLists):
         text += f"{percent(self.now)} of {counted(self.n_rows, 'row')} now."
         return f"{text} Shifted: {self.shifted}." if self.moved and not self.is_of_column else text
 
-    def to_frame(self) -> pd.DataFrame:
-        """The alarm as a pandas DataFrame of one row."""
-        return alarm_frame([self])
-
     def __str__(self) -> str:
         return self.summary()
 
@@ -224,23 +209,6 @@ class Alarm(Result, ShownInLists):
             ("decisions there", self.consequence),
         )
         return Card(f"Alarm, {where}: {rate} {before} before, {now} now", facts)
-
-    def _chart(self) -> Chart:
-        return alarm_chart([self])
-
-
-def alarm_frame(alarms: Sequence[Alarm]) -> pd.DataFrame:
-    """Alarms as a pandas DataFrame, a row for each."""
-    columns = {name: [getattr(alarm, name) for alarm in alarms] for name in COLUMNS}
-    words = {"shifted": [alarm.shifted for alarm in alarms]}
-    return frame_of(columns | words | {"columns": [columns_in_short(alarm.columns) for alarm in alarms]})
-
-
-def alarm_chart(alarms: Sequence[Alarm]) -> Chart:
-    """The rate of each alarm before and now."""
-    pairs = [Pair(alarm.where, alarm.before, alarm.now, alarm.rate) for alarm in alarms]
-    title = "Rates that changed, before and now" if len(pairs) != 1 else "The rate that changed, before and now"
-    return pair_chart(title, "rate", ("before", "now"), pairs)
 
 
 def describe_region(model: SEPModel, region: int) -> str:

@@ -92,41 +92,43 @@ class ColumnChange(ShownOnOneLine):
     @property
     def guess(self) -> str:
         """What probably happened to the column, in a few words; empty if nothing simple explains it."""
-        amount, detail = _amount(self.amount), short(visible(self.detail), LONGEST_DETAIL)
-        return {
-            FACTOR: f"multiplied by {amount}" if self.amount >= 1.0 else f"divided by {_inverse(self.amount)}",
-            SHIFT: f"{_amount(abs(self.amount))} {'added' if self.amount > 0.0 else 'subtracted'}",
-            FAHRENHEIT: "converted from Celsius to Fahrenheit",
-            CELSIUS: "converted from Fahrenheit to Celsius",
-            SIGN: "its sign was changed",
-            SWAPPED: f"swapped with {detail}",
-            ROUNDED: f"rounded to multiples of {_amount(self.amount)}",
-            CLIPPED: f"cut off {detail} {_amount(self.amount)}",
-            CONSTANT: f"constant: always {detail if self.is_category else _amount(self.amount)}",
-            EMPTIED: "emptied",
-            NEW_CATEGORY: f"a new category, {detail}, in {percent(self.amount)} of the rows",
-            RENAMED: f"categories renamed: {detail}",
-        }.get(self.kind, "")
+        return self._explained[0]
 
     @property
     def evidence(self) -> str:
         """The evidence for the guess, in words; empty if there is no guess."""
-        undone = f"{{}} it is like training (distance {self.after:.2f} instead of {self.distance:.2f})"
-        back = f"multiplied by {_inverse(self.amount)}" if self.amount < 1.0 else f"divided by {_amount(self.amount)}"
+        return self._explained[1]
+
+    @property
+    def _explained(self) -> tuple[str, str]:
+        amount, inverse, rows = _amount(self.amount), _inverse(self.amount), counted(self.n_rows, "row")
+        size, detail = _amount(abs(self.amount)), short(visible(self.detail), LONGEST_DETAIL)
+        undone = f"it is like training (distance {self.after:.2f} instead of {self.distance:.2f})"
+        alike = f"in the same way, training values are like these (distance {self.after:.2f})"
+        is_larger, more = self.amount >= 1.0, "added" if self.amount > 0.0 else "subtracted"
         return {
-            FACTOR: undone.format(back),
-            SHIFT: undone.format("without that"),
-            FAHRENHEIT: undone.format("converted back"),
-            CELSIUS: undone.format("converted back"),
-            SIGN: undone.format("with the other sign"),
-            SWAPPED: undone.format("swapped back"),
-            ROUNDED: f"rounded in the same way, training values are like these (distance {self.after:.2f})",
-            CLIPPED: f"cut off in the same way, training values are like these (distance {self.after:.2f})",
-            CONSTANT: f"it varies in training, but is the same in {counted(self.n_rows, 'row')}",
-            EMPTIED: f"it has values in training, but almost none in {counted(self.n_rows, 'row')}",
-            NEW_CATEGORY: f"no training row has it; {counted(self.n_rows, 'row')} compared",
-            RENAMED: undone.format("with the old names"),
-        }.get(self.kind, "")
+            FACTOR: (
+                f"multiplied by {amount}" if is_larger else f"divided by {inverse}",
+                f"{f'divided by {amount}' if is_larger else f'multiplied by {inverse}'} {undone}",
+            ),
+            SHIFT: (f"{size} {more}", f"without that {undone}"),
+            FAHRENHEIT: ("converted from Celsius to Fahrenheit", f"converted back {undone}"),
+            CELSIUS: ("converted from Fahrenheit to Celsius", f"converted back {undone}"),
+            SIGN: ("its sign was changed", f"with the other sign {undone}"),
+            SWAPPED: (f"swapped with {detail}", f"swapped back {undone}"),
+            ROUNDED: (f"rounded to multiples of {amount}", f"rounded {alike}"),
+            CLIPPED: (f"cut off {detail} {amount}", f"cut off {alike}"),
+            CONSTANT: (
+                f"constant: always {detail if self.is_category else amount}",
+                f"it varies in training, but is the same in {rows}",
+            ),
+            EMPTIED: ("emptied", f"it has values in training, but almost none in {rows}"),
+            NEW_CATEGORY: (
+                f"a new category, {detail}, in {percent(self.amount)} of the rows",
+                f"no training row has it; {rows} compared",
+            ),
+            RENAMED: (f"categories renamed: {detail}", f"with the old names {undone}"),
+        }.get(self.kind, ("", ""))
 
     @property
     def moved(self) -> str:

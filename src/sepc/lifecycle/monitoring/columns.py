@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -39,13 +38,14 @@ class ColumnRows:
         """The last n rows."""
         latest = slice(max(len(self) - n, 0), None)
         # Copies, so that the other rows need not be kept.
-        return self._with({name: getattr(self, name)[latest].copy() for name in ROW_WISE})
+        parts: dict[str, Any] = {name: getattr(self, name)[latest].copy() for name in ROW_WISE}
+        return replace(self, **parts)
 
     def followed_by(self, others: ColumnRows) -> ColumnRows:
         """These rows, followed by others."""
-        return self._with({name: np.concatenate([getattr(rows, name) for rows in (self, others)]) for name in ROW_WISE})
-
-    def _with(self, parts: dict[str, Any]) -> ColumnRows:
+        parts: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in (self, others)]) for name in ROW_WISE
+        }
         return replace(self, **parts)
 
 
@@ -114,6 +114,8 @@ TAIL = 0.1
 MOST_OF_TAIL = 0.9
 # Classes with fewer new rows than this are left out.
 FEWEST_OF_CLASS = 10
+# The most recent rows that are kept.
+MOST_ROWS = 2_000
 
 
 def kolmogorov(values: FloatArray, kept: FloatArray, tolerance: float = 0.0) -> float:
@@ -161,34 +163,3 @@ def moved_within_classes(values: FloatArray, owner: IntArray, ranges: FloatArray
         moved[c] = max((beyond - TAIL) / (1.0 - TAIL), inner / TAIL if inner > MOST_OF_TAIL * TAIL else 0.0, 0.0)
     enough = np.where(n_rows >= FEWEST_OF_CLASS, n_rows, 0)
     return float(np.average(moved, weights=enough)) if enough.any() else 0.0
-
-
-# The most rows that are kept.
-MOST_ROWS = 2_000
-
-
-@dataclass(frozen=True, eq=False)
-class RecentRows:
-    """The latest rows, in batches."""
-
-    batches: tuple[ColumnRows, ...] = ()
-
-    def add(self, rows: ColumnRows | None) -> RecentRows:
-        """Add rows, and drop batches that are too old."""
-        if rows is None or len(rows) == 0:
-            return self
-        batches = (*self.batches, rows.last(MOST_ROWS))
-        n_rows, first = sum(map(len, batches)), 0
-        while n_rows - len(batches[first]) >= MOST_ROWS:
-            n_rows -= len(batches[first])
-            first += 1
-        return RecentRows(batches[first:])
-
-    @property
-    def n_last(self) -> int:
-        """Rows of the latest batch."""
-        return len(self.batches[-1]) if self.batches else 0
-
-    def together(self) -> ColumnRows | None:
-        """The latest rows as one batch; None if there are none."""
-        return reduce(ColumnRows.followed_by, self.batches).last(MOST_ROWS) if self.batches else None

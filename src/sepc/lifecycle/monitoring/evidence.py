@@ -12,7 +12,7 @@ from scipy.special import betaln, xlog1py, xlogy
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.lifecycle.monitoring.column_guesses import OFF_GRID, ROUND_OFF, grid_steps
 from sepc.lifecycle.monitoring.columns import ColumnRows
-from sepc.lifecycle.monitoring.state import CUTS, UNKNOWN, Tally
+from sepc.lifecycle.monitoring.state import CUTS, N_COUNTS, Tally
 from sepc.model.provenance import mean_and_deviation
 from sepc.model.sep_model import SEPModel
 from sepc.model.training_summary import FeatureKind, TrainingSummary
@@ -49,6 +49,13 @@ class MonitoredRates:
     def rename(self, features: tuple[str, ...]) -> MonitoredRates:
         """The same rates, with the features renamed."""
         return MonitoredRates(replace(self.model, feature_names=features))
+
+    def kinds(self, with_errors: bool) -> dict[str, float]:
+        """The kinds of rates watched, and their shares of the level; of columns only with a training summary."""
+        of_regions = (SHARE, OUTSIDE, FEATURE, *((ERROR,) if with_errors else ()))
+        of_columns = () if self.model.usual is None else COLUMN_KINDS
+        part = PART_OF_COLUMNS if of_columns else 0.0
+        return dict.fromkeys(of_regions, (1.0 - part) / len(of_regions)) | dict.fromkeys(of_columns, part / 2.0)
 
     @property
     def n_sets(self) -> int:
@@ -220,10 +227,10 @@ def _log_largest(ones: FloatArray, n: FloatArray) -> FloatArray:
     return np.asarray(xlogy(ones, rate) + xlog1py(n - ones, -rate))
 
 
-def column_counts(rows: ColumnRows | None) -> IntArray:
-    """For each feature, rows without a known value and rows with a round one, of shape (2, d)."""
+def column_counts(rows: ColumnRows | None, n_features: int) -> IntArray:
+    """For each feature, rows without a known value and rows with a round one; none without a training summary."""
     if rows is None:
-        return UNKNOWN
+        return np.zeros((N_COUNTS, n_features), dtype=np.int64)
     gaps, steps = np.zeros(rows.features.shape, dtype=bool), _steps(rows.usual)
     for j, display in enumerate(rows.usual.displays):
         if display.kind is FeatureKind.CATEGORY:

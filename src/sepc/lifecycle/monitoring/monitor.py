@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,98 +10,60 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepc._typing import IntArray
-from sepc.cards import Card, ShownAsCard
+from sepc.cards import Card
 from sepc.decisions.decisions import Decisions, frame_of, partition_behind, refuse
 from sepc.decisions.kinds import Cause
 from sepc.documents.charts import Chart
 from sepc.documents.document import Table
-from sepc.errors import FormatError
 from sepc.estimators.base import check_labels
 from sepc.estimators.sep.training_set import Extent, Standardization
 from sepc.estimators.unwrapping import classifier_name
 from sepc.io.atomic_files import write_whole
-from sepc.io.codec import Reader, Writer, record_from, record_to_node
-from sepc.io.container import Arrays, decode, digest, encode, read_bytes
-from sepc.lifecycle.monitoring._streams import Streams, new_token
-from sepc.lifecycle.monitoring.alarms import HEAD, Alarm, alarm_chart, alarm_frame, describe_region
+from sepc.io.container import read_bytes
+from sepc.lifecycle.monitoring.alarms import COLUMNS, HEAD, Alarm, describe_region
 from sepc.lifecycle.monitoring.column_guesses import ColumnChange, column_tables, columns_in_short, columns_in_words
-from sepc.lifecycle.monitoring.columns import ColumnRows, RecentRows, column_rows
+from sepc.lifecycle.monitoring.columns import MOST_ROWS, ColumnRows, column_rows
 from sepc.lifecycle.monitoring.comparing import latest_changes
 from sepc.lifecycle.monitoring.evidence import ALL_ROWS, OUTSIDE, MonitoredRates, column_counts
-from sepc.lifecycle.monitoring.monitor_state import MonitorState, all_evidence, settle, with_columns, with_rows
-from sepc.lifecycle.monitoring.state import Tally
-from sepc.lifecycle.result import Result
-from sepc.lifecycle.rows import SharedState, decide_in_memory, sep_models, synchronized
+from sepc.lifecycle.monitoring.monitor_state import (
+    MonitorState,
+    all_evidence,
+    merged,
+    settle,
+    with_rows,
+)
+from sepc.lifecycle.monitoring.state import Tally, Windows
+from sepc.lifecycle.result import DrawnResult
+from sepc.lifecycle.rows import SharedState, decide_in_memory, fingerprint_of, sep_models, synchronized
+from sepc.lifecycle.state_files import state_from_bytes, state_to_bytes
 from sepc.model.membership import FARTHEST
-from sepc.model.sep_model import SEPModel
 from sepc.points.in_memory import ArrayPoints
 from sepc.views.charts import Pair, pair_chart
 from sepc.views.outcomes import is_right
-from sepc.wording import AS_SET, check_number, counted, percent, version_of
+from sepc.wording import AS_SET, check_number, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def state_to_bytes(state: MonitorState, fingerprint: str) -> bytes:
-    """The state of a monitor as bytes, with the fingerprint of its model; deterministic."""
-    writer = Writer()
-    alarms = [record_to_node(alarm, writer) for alarm in state.alarms]
-    node = record_to_node(state, writer.under("monitor")) | {"model": fingerprint, "alarms": alarms}
-    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "monitor": node})
-
-
-def state_from_bytes(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:
-    """Read the state of a monitor, and check that it belongs to the model with this fingerprint."""
-    arrays, content = decode(data)
-    if "monitor" not in content:
-        raise FormatError("The file is not a monitor; read models with sepc.load.")
-    front = Reader(content, arrays)
-    reader = front.part("monitor")
-    if reader.text("model") != fingerprint:
-        raise FormatError("The file belongs to a monitor of another model; give the model it was saved with.")
-    state = record_from(MonitorState, reader, {"R": watched.n_regions, "d": watched.n_features})
-    named = watched.rename(state.features)
-    state = replace(state, alarms=tuple(_alarm_from(part, named) for part in reader.parts("alarms")))
-    if set(arrays) - front.used:
-        raise FormatError(f"The file holds an array that no monitor has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
-    return state
-
-
-# What edits change in weights.
-EDITED = ("lines", "n_knots", "knots", "levels", "near", "deep", "category_levels")
-
-
-def fingerprint_of(models: Sequence[SEPModel]) -> str:
-    """A hash of the regions of some models, of their counts and, for an edited model, of its weights."""
-    arrays: Arrays = {}
-    for i, model in enumerate(models):
-        table = {"memberships": model.table.memberships, "counts": model.table.counts}
-        shapes = {"centers": model.centers, "roots": model.roots, "isolated": model.isolated}
-        if model.edits is not None:
-            shapes |= {f"weights/{name}": array for name, array in vars(model.weights).items() if name in EDITED}
-            table |= {"fixed": model.edits.fixed}
-            shapes |= {"typical": model.edits.typical}
-        arrays |= {f"{i}/{name}": array for name, array in (table | shapes).items()}
-    return digest(arrays, {})
-
-
-def _alarm_from(reader: Reader, watched: MonitoredRates) -> Alarm:
-    kind, region = reader.text("kind"), reader.integer("region", ALL_ROWS)
+def state_of(data: bytes, watched: MonitoredRates, fingerprint: str) -> MonitorState:
+    """Read the state of a monitor, and check that it and its alarms belong to the model with this fingerprint."""
+    sizes = {"R": watched.n_regions, "d": watched.n_features}
+    state, reader = state_from_bytes("monitor", data, MonitorState, fingerprint, sizes)
+    named = watched.rename(state.features).model
     near = range(watched.n_sets, watched.n_sets + watched.model.n_ellipsoids)
-    if not (region in near if kind == OUTSIDE else region < watched.n_regions - 1):
-        raise reader.wrong("is an alarm about something that is not watched")
-    alarm = record_from(Alarm, reader, where=describe_region(watched.model, region))
-    named = {shift.name for shift in alarm.moved} | {column.name for column in alarm.columns}
-    if not named <= set(watched.model.feature_names):
-        raise reader.wrong("names a feature that the model does not have")
-    return alarm
+    for alarm in state.alarms:
+        if not (alarm.region in near if alarm.kind == OUTSIDE else alarm.region < watched.n_regions - 1):
+            raise reader.wrong("has an alarm about something that is not watched")
+        if not {own.name for own in alarm.moved} | {own.name for own in alarm.columns} <= set(named.feature_names):
+            raise reader.wrong("names a feature that the model does not have")
+    return replace(state, alarms=tuple(replace(own, where=describe_region(named, own.region)) for own in state.alarms))
 
 
+# Columns that moved, in an alarm.
+MOST_COLUMNS = 5
 # Alarms listed in a summary; the others are counted.
 MOST_LISTED = 10
-# Regions in the picture of a monitor without alarms.
-MOST_REGIONS = 12
 
 NO_ALARM = "These rows show no change from the reference."
 AFTER_ALARM = (
@@ -112,7 +73,7 @@ AFTER_ALARM = (
 )
 
 
-class Monitor(Result, SharedState, ShownAsCard):
+class Monitor(DrawnResult, SharedState):
     """Compare the rows that arrive at a model with a reference, region by region, and raise an alarm on any change.
 
     Four kinds of rates are watched in every region: its share of all rows, how many rows lie just outside its
@@ -156,18 +117,12 @@ class Monitor(Result, SharedState, ShownAsCard):
     >>> page = monitor.to_html()  # to write it: monitor.to_html("monitor.html")
     """
 
-    _token: str
-    # The latest rows, of this process only: files and copies do not have them.
-    _recent: RecentRows
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A new monitor with its own token, even if it is a copy or comes from a file."""
-        monitor = super().__new__(cls)
-        monitor._token, monitor._recent = new_token(), RecentRows()
-        return monitor
+    # The latest rows, and how many came last, of this process only: files and copies do not have them.
+    _recent: ColumnRows | None = None
+    _n_last = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name not in ("_token", "_recent")}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_recent", "_n_last")}
 
     def __init__(self, model: Any, X_ref: Any, y_ref: ArrayLike | None = None, *, confidence: float = 0.95) -> None:
         check_number("confidence", confidence, above=0, below=1)
@@ -179,8 +134,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         self._rates = watched.rename(names)
         unit = Standardization.of(Extent.of(ArrayPoints(partition.features)))
         empty = Tally.empty(self._rates.n_regions, len(unit.scale))
-        seen = Streams.empty(self._rates.n_regions, len(unit.scale))
-        self._state = MonitorState(float(confidence), unit.shift, unit.scale, names, empty, seen)
+        self._state = MonitorState(float(confidence), unit.shift, unit.scale, names, empty, (), Windows(empty))
         reference = self._count(decisions, column_rows(decisions, X_ref))
         labels = None if y_ref is None else self._labels(decisions, y_ref)
         self._state = replace(self._state, reference=reference if labels is None else reference + labels)
@@ -198,7 +152,7 @@ class Monitor(Result, SharedState, ShownAsCard):
     @property
     def watches_errors(self) -> bool:
         """Whether the reference has labels."""
-        return bool(self._state.reference.labelled.any())
+        return self._state.watches_errors
 
     def update(self, X: Any, y: ArrayLike | None = None) -> list[Alarm]:
         """Count new rows, and their labels if these are known.
@@ -252,7 +206,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         The latest rows are the last 2,000 that this monitor has seen itself, in this process. The promise about alarms
         does not cover them: each call has a chance of about 1 % of naming a column that has not changed.
         """
-        return latest_changes(self._recent.together(), self._recent.n_last)
+        return latest_changes(self._recent, self._n_last)
 
     def fresh(self) -> Monitor:
         """A monitor with the same reference that has seen no rows, for another process."""
@@ -263,26 +217,23 @@ class Monitor(Result, SharedState, ShownAsCard):
 
         It has the alarms raised here, and those that all rows together raise. Alarms of the other monitors stay with
         them: each keeps its promise for the rows it has seen itself. Workers that continue may be merged again as often
-        as you like: only what is new is added. Merge all of them in one call: the promise covers their union, not a
-        selection of those whose rows look odd.
+        as you like, each time into a monitor that does not hold them yet. Merge all of them in one call: the promise
+        covers their union, not a selection of those whose rows look odd.
 
         Raises
         ------
         ValueError
-            If the monitors have different references, or if two of them continue the same one, a copy or a file
-            loaded twice: the rows that they share would count twice.
+            If the monitors have different references, or if rows of one are already in another, such as a copy, a file
+            loaded twice or the result of a merge: they would count twice.
         """
-        seen, own, recent = self._state.seen, self.fresh().to_bytes(), self._recent
-        for other in others:
-            if other.fresh().to_bytes() != own:
-                raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
-            seen = seen.merge(other._state.seen)
-            for rows in other._recent.batches:
-                recent = recent.add(rows)
-        merged = self._with(settle(replace(self._state, seen=seen), self._rates))
-        merged._recent = recent
-        merged._name_columns(len(self.alarms))
-        return merged
+        own = self.fresh().to_bytes()
+        if any(other.fresh().to_bytes() != own for other in others):
+            raise ValueError("The monitors differ in their model, reference or confidence; make them with fresh().")
+        found = self._with(settle(merged([self._state, *(other._state for other in others)]), self._rates))
+        for one in (self, *others):
+            found._remember(one._recent)
+        found._name_columns(len(self.alarms))
+        return found
 
     def summary(self) -> str:
         """How many alarms there were, the strongest of them, and then the others, in words."""
@@ -298,11 +249,12 @@ class Monitor(Result, SharedState, ShownAsCard):
 
     def to_frame(self) -> pd.DataFrame:
         """The alarms as a pandas DataFrame, a row for each, in order."""
-        return alarm_frame(self.alarms)
+        columns = {name: [getattr(alarm, name) for alarm in self.alarms] for name in COLUMNS}
+        return frame_of(columns | {"columns": [columns_in_short(alarm.columns) for alarm in self.alarms]})
 
     def to_bytes(self) -> bytes:
         """The state as the bytes of a safe file, without the model; `from_bytes` checks that it gets the same model."""
-        return state_to_bytes(self._state, fingerprint_of(sep_models(self.model)))
+        return state_to_bytes("monitor", self._state, fingerprint_of(sep_models(self.model)))
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
@@ -310,7 +262,7 @@ class Monitor(Result, SharedState, ShownAsCard):
         monitor = cls.__new__(cls)
         models = sep_models(model)
         watched = MonitoredRates(models[0])
-        monitor.model, monitor._state = model, state_from_bytes(data, watched, fingerprint_of(models))
+        monitor.model, monitor._state = model, state_of(data, watched, fingerprint_of(models))
         monitor._rates = watched.rename(monitor._state.features)
         return monitor
 
@@ -344,23 +296,9 @@ class Monitor(Result, SharedState, ShownAsCard):
         return Card(title, facts, HEAD, rows, note)
 
     def _chart(self) -> Chart:
-        return alarm_chart(self.alarms) if self.alarms else self._share_chart()
-
-    def _share_chart(self) -> Chart:
-        """The shares of the regions with the most rows, in the reference and since then."""
-        before, now = self._state.reference, self._state.seen.total
-        regions = np.argsort(-(before.rows + now.rows), kind="stable")[: MOST_REGIONS if now.n else 0]
-        pairs = [
-            Pair(
-                describe_region(self._rates.model, int(region) if region < self._rates.n_regions - 1 else -1),
-                before.rows[region] / max(before.n, 1),
-                now.rows[region] / now.n,
-            )
-            for region in regions
-        ]
-        return pair_chart(
-            "Where rows lie: the largest regions", "share of all rows", ("in the reference", "since then"), pairs
-        )
+        pairs = [Pair(alarm.where, alarm.before, alarm.now, alarm.rate) for alarm in self.alarms]
+        title = "Rates that changed, before and now" if len(pairs) != 1 else "The rate that changed, before and now"
+        return pair_chart(title, "rate", ("before", "now"), pairs)
 
     def _tables(self) -> list[Table]:
         head = (*HEAD, "shifted", "decisions there")
@@ -393,23 +331,31 @@ class Monitor(Result, SharedState, ShownAsCard):
         if tally.labelled.any() and not self.watches_errors:
             raise ValueError("The reference has no labels to compare with; give some: Monitor(model, X_ref, y_ref).")
         n_before = len(self.alarms)
-        self._recent = self._recent.add(rows)
-        self._state = with_rows(self._state, self._rates, tally, self._token)
+        self._remember(rows)
+        self._state = with_rows(self._state, self._rates, tally)
         self._name_columns(n_before)
         return list(self.alarms[n_before:])
+
+    def _remember(self, rows: ColumnRows | None) -> None:
+        if rows is not None and len(rows):
+            together = rows if self._recent is None else self._recent.followed_by(rows)
+            self._recent, self._n_last = together.last(MOST_ROWS), len(rows)
 
     def _name_columns(self, n_before: int) -> None:
         """Add to each new alarm the columns that moved."""
         if len(self.alarms) > n_before:
-            columns = latest_changes(self._recent.together(), self._recent.n_last)
-            self._state = with_columns(self._state, columns, n_before)
+            columns = self.column_changes()[:MOST_COLUMNS]
+            new = [replace(alarm, columns=columns) for alarm in self.alarms[n_before:]]
+            self._state = replace(self._state, alarms=(*self.alarms[:n_before], *new))
 
     def _count(self, decisions: Decisions, rows: ColumnRows | None) -> Tally:
         region, places = decisions.region, partition_behind(decisions).features
         # Clipped so that the sum of squares is finite, as files require.
         features = np.clip((places - self._state.shift) / self._state.scale, -FARTHEST, FARTHEST)
         above, beyond = self._rates.compare(region, places)
-        return Tally.of_rows(region, features, above, beyond, self._rates.n_regions, column_counts(rows))
+        return Tally.of_rows(
+            region, features, above, beyond, self._rates.n_regions, column_counts(rows, features.shape[1])
+        )
 
     def _labels(self, decisions: Decisions, y: ArrayLike) -> Tally:
         labels = check_labels(y, "Monitor")

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray
-from sepc.lifecycle.monitoring._streams import Streams
 from sepc.lifecycle.monitoring.alarms import Alarm, FeatureShift, describe_region, shifted_features
-from sepc.lifecycle.monitoring.column_guesses import ColumnChange
 from sepc.lifecycle.monitoring.evidence import (
     ALL_ROWS,
     COLUMN_KINDS,
     ERROR,
     FEATURE,
-    OUTSIDE,
-    PART_OF_COLUMNS,
     SHARE,
     MonitoredRates,
     log_evidence,
     log_price,
     most_log_evidence,
 )
-from sepc.lifecycle.monitoring.state import Part, Tally
-from sepc.records import floats, given, number, part, record, texts
+from sepc.lifecycle.monitoring.state import Part, Tally, Windows
+from sepc.records import floats, number, part, parts, record, texts
 
 # Regions whose share changed by more standard deviations than this are included in the search for shifted features.
 CLEARLY = 3.0
-# Columns that moved, in an alarm.
-MOST_COLUMNS = 5
 
 
 @record
@@ -47,7 +43,10 @@ class MonitorState:
         Names of the features, as in the reference.
     reference : Tally
         The rows that all others are compared with.
-    seen : Streams
+    sources : tuple of str
+        A random name of each monitor that has counted rows here, so that no row counts twice.
+    seen : Windows
+        The rows seen.
     alarms : tuple of Alarm
         All alarms raised, in order.
     """
@@ -57,12 +56,15 @@ class MonitorState:
     scale: FloatArray = floats("d")
     features: tuple[str, ...] = texts("d")
     reference: Tally = part(Tally, has_node=False)
-    seen: Streams = part(Streams, is_inline=True)
-    alarms: tuple[Alarm, ...] = given(default=())
+    sources: tuple[str, ...] = texts("s")
+    seen: Windows = part(Windows, is_inline=True)
+    alarms: tuple[Alarm, ...] = parts(Alarm, default=())
 
     def flaw(self) -> str | None:
         """What is wrong with the scale or the confidence, if anything."""
         is_possible = (self.scale > 0.0).all() and 0.0 < self.confidence < 1.0
+        if len(set(self.sources)) < len(self.sources) or bool(self.sources) != bool(self.seen.total.n_seen):
+            return "does not say where its rows come from"
         return None if is_possible else "has an impossible scale or confidence"
 
     @property
@@ -71,22 +73,33 @@ class MonitorState:
         return float(np.log1p(-self.confidence))
 
     @property
-    def kinds(self) -> dict[str, float]:
-        """The kinds of rates watched, and their shares of the level."""
-        of_regions = (SHARE, OUTSIDE, FEATURE, *((ERROR,) if self.reference.labelled.any() else ()))
-        of_columns = COLUMN_KINDS if len(self.reference.columns) else ()
-        part = PART_OF_COLUMNS if of_columns else 0.0
-        return dict.fromkeys(of_regions, (1.0 - part) / len(of_regions)) | dict.fromkeys(of_columns, part / 2.0)
+    def watches_errors(self) -> bool:
+        """Whether the reference has labels."""
+        return bool(self.reference.labelled.any())
 
     @property
     def fresh(self) -> MonitorState:
         """The state with the same reference before any rows."""
-        return replace(self, seen=Streams.empty(*self.reference.sums.shape), alarms=())
+        return replace(self, sources=(), seen=Windows(Tally.empty(*self.reference.sums.shape)), alarms=())
 
 
-def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally, token: str) -> MonitorState:
-    """The state after more rows, counted by the monitor with this token; new alarms are at the end of its alarms."""
-    return settle(replace(state, seen=state.seen.add(tally, token)), watched)
+def with_rows(state: MonitorState, watched: MonitoredRates, tally: Tally) -> MonitorState:
+    """The state after more rows; new alarms are at the end of its alarms."""
+    sources = state.sources or ((secrets.token_hex(8),) if tally.n_seen else ())
+    return settle(replace(state, sources=sources, seen=state.seen.add(tally)), watched)
+
+
+def merged(states: Sequence[MonitorState]) -> MonitorState:
+    """The first state with the rows of all, in whatever order they come; raises if a row would count twice."""
+    states = [states[0], *(state for state in states[1:] if state.sources)]
+    sources = [source for state in states for source in state.sources]
+    if len(set(sources)) < len(sources):
+        raise ValueError(
+            "Two of the monitors have rows in common: one is a copy, comes from the same file, or was merged before. "
+            "Give every worker its own monitor, with fresh(), and merge all of them into one that holds none of them."
+        )
+    in_order = sorted(states, key=lambda state: state.sources)
+    return replace(states[0], sources=tuple(sorted(sources)), seen=reduce(Windows.join, (own.seen for own in in_order)))
 
 
 def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
@@ -96,16 +109,11 @@ def settle(state: MonitorState, watched: MonitoredRates) -> MonitorState:
     return replace(state, seen=state.seen.renew())
 
 
-def with_columns(state: MonitorState, columns: tuple[ColumnChange, ...], n_before: int) -> MonitorState:
-    """The state with the columns that moved added to the new alarms: all but the first `n_before`."""
-    alarms = [replace(alarm, columns=columns[:MOST_COLUMNS]) for alarm in state.alarms[n_before:]]
-    return replace(state, alarms=(*state.alarms[:n_before], *alarms))
-
-
 def _clearest(state: MonitorState, watched: MonitoredRates) -> Alarm | None:
     """The alarm with the most evidence among those not raised yet."""
     parts = [replace(part, earlier=state.reference + part.earlier) for part in state.seen.parts()]
-    alarms = [alarm for part in parts for kind in state.kinds for alarm in _best(state, watched, kind, part)]
+    kinds = watched.kinds(state.watches_errors)
+    alarms = [alarm for part in parts for kind in kinds for alarm in _best(state, watched, kind, kinds[kind], part)]
     return max(alarms, key=lambda alarm: (alarm.region != ALL_ROWS, alarm.log_evidence), default=None)
 
 
@@ -120,11 +128,11 @@ def _have_alarm(state: MonitorState, watched: MonitoredRates, kind: str) -> Bool
     return np.isin(watched.regions[kind], [ALL_ROWS, *(alarm.region for alarm in others if alarm.kind == kind)])
 
 
-def _best(state: MonitorState, watched: MonitoredRates, kind: str, part: Part) -> Iterator[Alarm]:
+def _best(state: MonitorState, watched: MonitoredRates, kind: str, share: float, part: Part) -> Iterator[Alarm]:
     """The alarm of one kind with the most evidence in a window, if any has enough; regions come before all rows."""
     raised, left_out = _have_alarm(state, watched, kind), _have_alarm(state, watched, SHARE)
     before, now = (watched.rates(kind, tally, left_out) for tally in (part.earlier, part.tally))
-    log_level = np.log(watched.weights[kind] * state.kinds[kind]) + part.log_part
+    log_level = np.log(watched.weights[kind] * share) + part.log_part
     enough = -state.log_level
     bound = most_log_evidence(before.ones, before.n, now.ones, now.n) + log_level
     rest = np.flatnonzero(~raised & (bound >= enough))
@@ -179,7 +187,7 @@ def all_evidence(state: MonitorState, watched: MonitoredRates) -> dict[str, Floa
     """For each kind of rate, the largest log evidence in each region so far, not corrected for the number of rates."""
     largest = {}
     nothing, n_regions = np.zeros(watched.n_regions, dtype=bool), watched.n_regions
-    for kind in state.kinds:
+    for kind in watched.kinds(state.watches_errors):
         before, now = (watched.rates(kind, tally, nothing) for tally in (state.reference, state.seen.total))
         values = log_evidence(before.ones, before.n, now.ones, now.n) - log_price(state.log_level)
         region = watched.regions[kind]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,8 +15,6 @@ from sepc.records import counts, floats, part, parts, record, whole
 CUTS = np.array([-0.7, 0.0, 0.7])
 # The counts of columns: rows without a known value, and rows with a round one.
 N_COUNTS = 2
-# The counts of columns where they are unknown.
-UNKNOWN: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 @record
@@ -37,9 +33,8 @@ class Tally:
         Rows of all regions with a feature above each of three cuts.
     sums, squares : (R, d) arrays
         Sums of the features and of their squares, standardised by the reference's mean and standard deviation.
-    columns : (c, d) array of int
-        Rows without a known value of a feature, and rows with a round one; see `column_counts`. Empty if unknown,
-        as in files of version 0.1.0; a sum is known only if both parts are.
+    columns : (2, d) array of int
+        Rows without a known value of a feature, and rows with a round one; see `column_counts`.
     """
 
     rows: IntArray = counts("R")
@@ -49,16 +44,14 @@ class Tally:
     beyond: IntArray = counts(f"{CUTS.size}", "d")
     sums: FloatArray = floats("R", "d")
     squares: FloatArray = floats("R", "d")
-    columns: IntArray = counts("c", "d", may_lack=True)
+    columns: IntArray = counts(f"{N_COUNTS}", "d")
 
     def flaw(self) -> str | None:
         """What is wrong with the counts, if anything."""
         n_above, n_beyond = self.above - self.rows[:, None], self.beyond - self.rows.sum()
         if (self.errors > self.labelled).any() or max(n_above.max(initial=0), n_beyond.max(initial=0)) > 0:
             return "has more errors than labels, or more rows above a cut than rows"
-        if len(self.columns) not in (0, N_COUNTS) or self.columns.max(initial=0) > self.rows.sum():
-            return "has impossible counts of columns"
-        return None
+        return "has impossible counts of columns" if self.columns.max(initial=0) > self.rows.sum() else None
 
     @classmethod
     def empty(cls, n_regions: int, n_features: int) -> Tally:
@@ -76,7 +69,7 @@ class Tally:
         above: BoolArray,
         beyond: BoolArray,
         n_regions: int,
-        columns: IntArray = UNKNOWN,
+        columns: IntArray,
     ) -> Tally:
         """The tally of rows without labels; region -1 is the last one, and `beyond` has shape (3, n, d)."""
         region = region % n_regions
@@ -106,17 +99,11 @@ class Tally:
         return max(self.n, int(self.labelled.sum()))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(mine + theirs for mine, theirs in self._beside(other)))
+        return Tally(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     def __sub__(self, other: Tally) -> Tally:
         """The tally without `other`, whose rows must be part of this one."""
-        return Tally(*(mine - theirs for mine, theirs in self._beside(other)))
-
-    def _beside(self, other: Tally) -> Iterator[tuple[Any, Any]]:
-        """The arrays of both; what is unknown to either is empty in both."""
-        for field in fields(self):
-            pair = getattr(self, field.name), getattr(other, field.name)
-            yield pair if all(map(len, pair)) else (UNKNOWN, UNKNOWN)
+        return Tally(*(mine - theirs for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 # The rows of a window are compared with the reference and all rows before the window: if nothing has changed, all of

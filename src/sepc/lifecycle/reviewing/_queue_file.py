@@ -1,28 +1,73 @@
-"""Queue files: counts and open reviews, in the safe format of model files."""
+"""What a review queue stores: settings, evidence, the state of the draws, and the labels of reviews so far."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.errors import FormatError
-from sepc.io.codec import Node, Reader, Writer, labels_from, labels_to_node, record_from, record_to_node
-from sepc.io.container import decode, encode
-from sepc.lifecycle.monitoring.monitor import fingerprint_of
 from sepc.lifecycle.reviewing.batch import TINY, Plan, Purpose, Review
 from sepc.lifecycle.reviewing.certificate import N_PER_BET, Evidence
-from sepc.lifecycle.rows import RowRegions, sep_models
+from sepc.lifecycle.rows import RowRegions, fingerprint_of, sep_models
+from sepc.lifecycle.state_files import state_from_bytes, state_to_bytes
 from sepc.model.sep_model import SEPModel
-from sepc.records import floats, ints, record, whole
+from sepc.records import floats, ints, labels, number, part, parts, record, simple, text, texts, whole
 from sepc.views.outcomes import is_right
-from sepc.wording import version_of
 
 RIGHT, WRONG, OPEN = 0, 1, -1
+# The aim of a plan that certifies nothing.
+NOTHING = -1
+
+
+@record
+class OpenRows:
+    """The rows of a review that still lacks labels.
+
+    Attributes
+    ----------
+    positions : (m,) array
+        Their positions among the rows given to `choose`.
+    classes : (C,) array
+        The labels that the model gave, sorted.
+    label : (m,) array
+        The label of each row, as a position in `classes`.
+    trust : (m,) array
+        The trust of each row.
+    region, region_share : (r,) arrays
+        The region of each row and the share of all rows there; empty without regions.
+    aim : int
+        The set of bands to certify; -1 for none.
+    n_more : float
+        How many more labels that is expected to take.
+    """
+
+    positions: IntArray = ints("m")
+    classes: NDArray[Any] = labels("C")
+    label: IntArray = ints("m", below="C")
+    trust: FloatArray = floats("m", low=0.0, high=1.0)
+    region: IntArray = ints("r", low=-1)
+    region_share: FloatArray = floats("r", low=0.0, high=1.0)
+    aim: int = whole(NOTHING)
+    n_more: float = number(0.0, or_infinite=True)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the rows, if anything."""
+        if len(np.unique(self.positions)) < len(self.positions) or len(self.region) not in (0, len(self.label)):
+            return "is not a review of this queue"
+        return None
+
+    @classmethod
+    def of(cls, review: Review) -> Self:
+        """The rows of a review."""
+        classes, code = np.unique(review.label, return_inverse=True)
+        nowhere = np.empty(0, dtype=np.int64), np.empty(0)
+        regions = nowhere if review.regions is None else (review.regions.number, review.regions.share)
+        aim = NOTHING if review.plan.aim is None else review.plan.aim
+        return cls(review.positions, classes, code, review.trust, *regions, aim, review.plan.n_more)
 
 
 @record
@@ -36,22 +81,25 @@ class PendingReview:
     ----------
     number : int
         Number of the review.
-    band : (n,) array
-        The bands of the rows drawn to certify; rows to decide come after these.
     drawn : (H,) array
         The probabilities of the bands when these rows were drawn.
+    band : (n,) array
+        The bands of the rows drawn to certify; rows to decide come after these.
     outcome : (m,) array
         For each row of the review: RIGHT (0) or WRONG (1) for the model's label, or OPEN (-1) while the true label is
         missing.
     n_counted : int
         How many of the rows drawn to certify have been counted.
+    rows : OpenRows or None
+        The rows, as long as labels are missing.
     """
 
     number: int = whole(1)
-    band: IntArray = ints("n", below="H")
     drawn: FloatArray = floats("H", low=0.0)
+    band: IntArray = ints("n", below="H")
     outcome: IntArray = ints("m", low=OPEN, high=WRONG, name="found")
     n_counted: int = whole()
+    rows: OpenRows | None = part(OpenRows, default=None)
 
     def flaw(self) -> str | None:
         """What is wrong with the draws or the labels, if anything."""
@@ -61,13 +109,15 @@ class PendingReview:
         is_counted = self.n_counted <= len(self.band) <= len(self.outcome)
         if not is_counted or (self.outcome[: self.n_counted] == OPEN).any():
             return "counts labels that it does not have"
+        if (self.rows is None) != self.is_complete or (self.rows and len(self.rows.label) != len(self.outcome)):
+            return "has open rows that do not match its labels"
         return None
 
     @classmethod
     def of(cls, review: Review) -> PendingReview:
         """A review before its first label."""
         certify = review.purpose == Purpose.CERTIFY
-        return cls(review.number, review.band[certify], review.plan.drawn, np.full(len(review), OPEN), 0)
+        return cls(review.number, review.plan.drawn, review.band[certify], np.full(len(review), OPEN), 0)
 
     @property
     def is_complete(self) -> bool:
@@ -105,91 +155,146 @@ class PendingReview:
         return replace(self, n_counted=n_ready), after
 
 
-def compare_labels(review: Review, labels: ArrayLike, positions: ArrayLike | None) -> tuple[BoolArray, BoolArray]:
+def compare_labels(review: Review, given: ArrayLike, positions: ArrayLike | None) -> tuple[BoolArray, BoolArray]:
     """For each row of a review, whether it has a label, and whether that label shows that the model is wrong."""
-    given = _in_order(review, np.asarray(labels, dtype=object), positions)
-    known = np.array([label is not None and label == label for label in given], dtype=bool)
-    wrong = np.zeros(len(given), dtype=bool)
-    wrong[known] = ~is_right(review.label[known], given[known])
+    in_order = _in_order(review, np.asarray(given, dtype=object), positions)
+    known = np.array([label is not None and label == label for label in in_order], dtype=bool)
+    wrong = np.zeros(len(in_order), dtype=bool)
+    wrong[known] = ~is_right(review.label[known], in_order[known])
     return known, wrong
 
 
-def _in_order(review: Review, labels: NDArray[Any], positions: ArrayLike | None) -> NDArray[Any]:
+def _in_order(review: Review, given: NDArray[Any], positions: ArrayLike | None) -> NDArray[Any]:
     """Labels in the order of the review; None where there is none."""
     if positions is None:
-        if len(labels) != len(review):
+        if len(given) != len(review):
             raise ValueError(
-                f"There are {len(labels):,} labels for {len(review):,} rows; pass positions to say which rows."
+                f"There are {len(given):,} labels for {len(review):,} rows; pass positions to say which rows."
             )
-        return labels
+        return given
     where = np.asarray(positions)
-    if len(where) != len(labels):
-        raise ValueError(f"There are {len(labels):,} labels and {len(where):,} positions; each label needs one.")
+    if len(where) != len(given):
+        raise ValueError(f"There are {len(given):,} labels and {len(where):,} positions; each label needs one.")
     unknown = np.setdiff1d(where, review.positions)
     if len(unknown):
         raise ValueError(f"Row {unknown[0]} is not in this review.")
-    given = dict(zip(where.tolist(), labels, strict=True))
-    return np.array([given.get(position) for position in review.positions.tolist()], dtype=object)
+    by_position = dict(zip(where.tolist(), given, strict=True))
+    return np.array([by_position.get(position) for position in review.positions.tolist()], dtype=object)
 
 
-@dataclass(frozen=True, eq=False)
+@record
+class Draws:
+    """The state of NumPy's PCG64.
+
+    Attributes
+    ----------
+    state, inc : str
+        Its two numbers of 128 bits.
+    has_uint32, uinteger : int
+        Whether half of a draw is left over, and which.
+    """
+
+    state: str = text()
+    inc: str = text()
+    has_uint32: int = whole(0, 2)
+    uinteger: int = whole(0, 2**32)
+
+    def flaw(self) -> str | None:
+        """What is wrong with the numbers, if anything."""
+        are_digits = all(one.isascii() and one.isdigit() and len(one) < 40 for one in (self.state, self.inc))
+        if not are_digits or max(int(self.state), int(self.inc)) >= 2**128 or int(self.inc) % 2 == 0:
+            return "has an impossible generator state"
+        return None
+
+    @classmethod
+    def of(cls, rng: np.random.Generator) -> Self:
+        """The state of a generator."""
+        now: Any = rng.bit_generator.state
+        if now["bit_generator"] != "PCG64":
+            raise TypeError(
+                f"The generator {now['bit_generator']} cannot be saved; give random_state as a whole number."
+            )
+        inner = now["state"]
+        return cls(str(inner["state"]), str(inner["inc"]), now["has_uint32"], now["uinteger"])
+
+    def put_into(self, rng: np.random.Generator) -> None:
+        """Give a generator this state."""
+        inner = {"state": int(self.state), "inc": int(self.inc)}
+        rest = {"has_uint32": self.has_uint32, "uinteger": self.uinteger}
+        rng.bit_generator.state = {"bit_generator": "PCG64", "state": inner, **rest}
+
+
+@record
 class QueueState:
-    """What a queue stores from one day to the next."""
+    """What a queue stores from one day to the next.
 
-    settings: dict[str, Any]
-    evidence: Evidence | None
-    n_chosen: int
-    features: tuple[str, ...]
-    begun: tuple[PendingReview, ...]
-    reviews: tuple[Review, ...]
-    draws: dict[str, Any]
+    Attributes
+    ----------
+    budget : int
+        Rows that a person can review at a time.
+    max_risk, confidence, certify_share : float
+        As in `ReviewQueue`.
+    coverage : float or None
+        As in `ReviewQueue`.
+    n_chosen : int
+        How many reviews it has chosen.
+    features : tuple of str
+        Names of the features, as in the first rows; empty for a model without regions.
+    draws : Draws
+        The state of the draws.
+    evidence : Evidence or None
+        None before the first rows.
+    begun : tuple of PendingReview
+        The reviews whose labels are not all counted.
+    """
+
+    budget: int = whole(1)
+    max_risk: float = number(0.0, 1.0)
+    confidence: float = number(0.0, 1.0)
+    certify_share: float = number(0.0, 1.0)
+    coverage: Any = simple()
+    n_chosen: int = whole()
+    features: tuple[str, ...] = texts("f")
+    draws: Draws = part(Draws)
+    evidence: Evidence | None = part(Evidence, default=None)
+    begun: tuple[PendingReview, ...] = parts(PendingReview, default=())
+
+    def flaw(self) -> str | None:
+        """What is wrong with the settings or the reviews, if anything."""
+        is_covered = self.coverage is None or (isinstance(self.coverage, float | int) and 0.0 < self.coverage <= 1.0)
+        if not (TINY < self.max_risk < 1.0 and TINY < self.confidence < 1.0 and is_covered):
+            return "has shares out of range"
+        numbers = [one.number for one in self.begun]
+        if not all(first < second for first, second in pairwise(numbers)) or max(numbers, default=0) > self.n_chosen:
+            return "has a review that was never chosen"
+        n_bands = 0 if self.evidence is None else len(self.evidence.bands)
+        for one in self.begun:
+            if len(one.drawn) != n_bands or (one.rows is not None and one.rows.aim >= n_bands):
+                return "has reviews of other bands"
+        return None
 
 
 def queue_to_bytes(state: QueueState, model: Any) -> bytes:
     """The state of a queue for this model as bytes."""
-    writer = Writer()
-    queue = writer.under("queue")
-    node: Node = {
-        "model": _fingerprint(model),
-        "settings": state.settings,
-        "n_chosen": state.n_chosen,
-        "features": list(state.features),
-        "draws": _draws_to_node(state.draws),
-        "begun": [record_to_node(pending, queue.under(f"begun/{i}")) for i, pending in enumerate(state.begun)],
-        "reviews": [_review_to_node(review, queue.under(f"reviews/{i}")) for i, review in enumerate(state.reviews)],
-    }
-    node |= {"target": None} if state.evidence is None else record_to_node(state.evidence, queue)
-    return encode(writer.arrays, {"library": f"sepc {version_of('sepc')}", "queue": node})
+    return state_to_bytes("queue", state, fingerprint_of(_models(model)))
 
 
-def queue_from_bytes(data: bytes, model: Any) -> QueueState:
-    """Read the state of a queue, and check that it belongs to this model."""
-    arrays, content = decode(data)
-    if "queue" not in content:
-        raise FormatError("The file is not a review queue; read models with sepc.load.")
-    front = Reader(content, arrays)
-    reader = front.part("queue")
-    if reader.text("model") != _fingerprint(model):
-        raise FormatError("The file belongs to a review queue for another model; give the model it was saved with.")
-    settings, n_chosen = _settings_from(reader.part("settings")), reader.integer("n_chosen")
-    promised = {name: settings[name] for name in ("max_risk", "confidence")}
-    evidence = record_from(Evidence, reader, **promised) if reader.has("target") else None
-    n_bands = 0 if evidence is None else len(evidence.bands)
-    begun = tuple(record_from(PendingReview, part, {"H": n_bands}) for part in reader.parts("begun"))
-    features = reader.texts("features")
-    named = _named_model(model, features, reader)
-    reviews = tuple(_review_from(part, evidence, named) for part in reader.parts("reviews"))
-    _check_pairs(reader, begun, reviews, n_chosen)
-    draws = _draws_from(reader.part("draws"))
-    if set(arrays) - front.used:
-        raise FormatError(f"The file holds an array that no queue has: {sorted(set(arrays) - front.used)[0][:80]!r}.")
-    return QueueState(settings, evidence, n_chosen, features, begun, reviews, draws)
-
-
-def _fingerprint(model: Any) -> str:
-    """A hash of the model's regions; empty if it has none."""
+def queue_from_bytes(data: bytes, model: Any) -> tuple[QueueState, dict[int, Review]]:
+    """Read the state of a queue and its open reviews, and check that it belongs to this model."""
     models = _models(model)
-    return fingerprint_of(models) if models else ""
+    state, reader = state_from_bytes("queue", data, QueueState, fingerprint_of(models))
+    if state.features and (not models or len(models[0].feature_names) != len(state.features)):
+        raise reader.wrong("names more or fewer features than the model has")
+    named = replace(models[0], feature_names=state.features) if state.features else None
+    n_regions = 0 if named is None else len(named.table.counts) + named.n_places
+    reviews = {}
+    for own in state.begun:
+        if own.rows is not None and state.evidence is not None:
+            if (own.rows.region >= n_regions).any():
+                raise reader.wrong("has regions that the model does not have")
+            reader.take(len(own.rows.label) * own.rows.classes.itemsize)
+            reviews[own.number] = _review_of(own, own.rows, state.evidence, named)
+    return state, reviews
 
 
 def _models(model: Any) -> list[SEPModel]:
@@ -199,100 +304,17 @@ def _models(model: Any) -> list[SEPModel]:
         return []
 
 
-def _named_model(model: Any, features: tuple[str, ...], reader: Reader) -> SEPModel | None:
-    """The model that defines the regions, with features named as in the table; None if there are no regions."""
-    models = _models(model)
-    if features and (not models or len(models[0].feature_names) != len(features)):
-        raise reader.wrong("names more or fewer features than the model has")
-    return replace(models[0], feature_names=features) if features else None
-
-
-def _settings_from(reader: Reader) -> dict[str, Any]:
-    shares = {name: reader.number(name, 0.0, 1.0) for name in ("max_risk", "confidence", "certify_share")}
-    coverage = reader.number("coverage", 0.0, 1.0) if reader.has("coverage") else None
-    if not (TINY < shares["max_risk"] < 1.0 and TINY < shares["confidence"] < 1.0) or coverage == 0.0:
-        raise reader.wrong("has shares out of range")
-    return {"budget": reader.integer("budget", 1), "coverage": coverage, **shares}
-
-
-def _review_to_node(review: Review, writer: Writer) -> Node:
-    classes, code = np.unique(review.label, return_inverse=True)
-    writer.put(positions=review.positions, band=review.band, trust=review.trust, label=code, drawn=review.plan.drawn)
-    if review.regions is not None:
-        writer.put(region=review.regions.number, region_share=review.regions.share)
-    return {
-        "number": review.number,
-        "n_certify": int((review.purpose == Purpose.CERTIFY).sum()),
-        "classes": labels_to_node(classes),
-        "has_regions": review.regions is not None,
-        "aim": review.plan.aim,
-        "n_more": review.plan.n_more if np.isfinite(review.plan.n_more) else None,
-    }
-
-
-def _review_from(reader: Reader, evidence: Evidence | None, model: SEPModel | None) -> Review:
-    positions, n_certify = reader.ints("positions", None), reader.integer("n_certify")
-    if evidence is None or n_certify > len(positions) or len(np.unique(positions)) < len(positions):
-        raise reader.wrong("is not a review of this queue")
-    n, n_bands, classes = len(positions), len(evidence.bands), labels_from(reader.part("classes"))
-    aim = reader.integer("aim", below=n_bands) if reader.has("aim") else None
-    n_more = reader.number("n_more", 0.0) if reader.has("n_more") else np.inf
-    regions = _regions_from(reader, n, model) if reader.value("has_regions", bool) else None
-    reader.take(n * classes.itemsize)
+def _review_of(own: PendingReview, rows: OpenRows, evidence: Evidence, model: SEPModel | None) -> Review:
+    n_certify, has_regions = len(own.band), model is not None and len(rows.region)
+    aim = None if rows.aim == NOTHING else rows.aim
     return Review(
-        positions=positions,
-        purpose=np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [n_certify, n - n_certify]),
-        label=classes[reader.ints("label", n, below=len(classes))],
-        trust=reader.floats("trust", n, low=0.0, high=1.0),
-        band=reader.ints("band", n, below=n_bands),
-        regions=regions,
+        positions=rows.positions,
+        purpose=np.repeat([Purpose.CERTIFY, Purpose.DECIDE], [n_certify, len(rows.label) - n_certify]),
+        label=rows.classes[rows.label],
+        trust=rows.trust,
+        band=evidence.bands.of(rows.trust),
+        regions=RowRegions.of(rows.region, rows.region_share, model) if model and has_regions else None,
         decisions=None,
-        plan=Plan(evidence.bands, aim, reader.floats("drawn", n_bands), n_more, evidence.max_risk),
-        number=reader.integer("number", 1),
+        plan=Plan(evidence.bands, aim, own.drawn, rows.n_more, evidence.max_risk),
+        number=own.number,
     )
-
-
-def _regions_from(reader: Reader, n: int, model: SEPModel | None) -> RowRegions:
-    if model is None:
-        raise reader.wrong("has regions, but its queue has none")
-    n_regions = len(model.table.counts) + model.n_places
-    numbers = reader.ints("region", n, low=-1, below=n_regions)
-    return RowRegions.of(numbers, reader.floats("region_share", n, low=0.0, high=1.0), model)
-
-
-def _check_pairs(reader: Reader, begun: tuple[PendingReview, ...], reviews: tuple[Review, ...], n_chosen: int) -> None:
-    """Raise unless the reviews with missing labels are open, and only these."""
-    numbers, pending = [review.number for review in reviews], {one.number: one for one in begun}
-    if max([*numbers, *pending], default=0) > n_chosen:
-        raise reader.wrong("has a review that was never chosen")
-    in_order = all(first.number < second.number for first, second in pairwise(begun))
-    still_open = [one.number for one in begun if not one.is_complete]
-    if not in_order or numbers != still_open:
-        raise reader.wrong("has open reviews that do not match their labels")
-    for review in reviews:
-        labels, certify = pending[review.number], review.purpose == Purpose.CERTIFY
-        same_draws = np.array_equal(labels.drawn, review.plan.drawn)
-        if (
-            not same_draws
-            or len(labels.outcome) != len(review)
-            or not np.array_equal(labels.band, review.band[certify])
-        ):
-            raise reader.wrong("has labels or draws that do not match those of their review")
-
-
-def _draws_to_node(draws: dict[str, Any]) -> Node:
-    if draws["bit_generator"] != "PCG64":
-        raise TypeError(f"The generator {draws['bit_generator']} cannot be saved; give random_state as a whole number.")
-    inner = {name: str(draws["state"][name]) for name in ("state", "inc")}
-    return inner | {"has_uint32": draws["has_uint32"], "uinteger": draws["uinteger"]}
-
-
-def _draws_from(reader: Reader) -> dict[str, Any]:
-    texts = {name: reader.text(name) for name in ("state", "inc")}
-    if not all(text.isascii() and text.isdigit() and len(text) < 40 for text in texts.values()):
-        raise reader.wrong("has an impossible generator state")
-    inner = {name: int(text) for name, text in texts.items()}
-    has, rest = reader.integer("has_uint32"), reader.integer("uinteger")
-    if max(inner.values()) >= 2**128 or inner["inc"] % 2 == 0 or has > 1 or rest >= 2**32:
-        raise reader.wrong("has an impossible generator state")
-    return {"bit_generator": "PCG64", "state": inner, "has_uint32": has, "uinteger": rest}

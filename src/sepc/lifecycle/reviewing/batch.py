@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from sepc._typing import FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard, ShownOnOneLine
+from sepc.cards import Card, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
-from sepc.documents.charts import Chart
 from sepc.documents.document import Table
 from sepc.lifecycle.result import Result
 from sepc.lifecycle.rows import RowRegions
 from sepc.records import floats, record, whole
-from sepc.views.charts import Pair, bar_chart
 from sepc.wording import AS_SET, counted, decimal, name_of, percent
 
 if TYPE_CHECKING:
@@ -112,8 +110,6 @@ def _best_coverage(risk: FloatArray, max_risk: float) -> float:
     return float(COVERAGES[gain.argmax()])
 
 
-# Bars in the picture of a review.
-N_BARS = 10
 HEAD = ("row", "purpose", "label", "trust")
 TO_DO = (
     "Give each of these rows its true label. Rows to certify were drawn at random, so their labels represent all rows "
@@ -190,11 +186,11 @@ class Plan(ShownOnOneLine):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Review(Result, ShownAsCard):
+class Review(Result):
     """The rows to review, in order, as arrays with one entry per row.
 
     ``print`` and `summary` say what the labels are for; `why` gives the reason for one row, `to_frame` a table of all
-    of them, `plot` a picture, and `to_html` a page for the people who review.
+    of them, and `to_html` a page for the people who review.
 
     Attributes
     ----------
@@ -258,9 +254,6 @@ class Review(Result, ShownAsCard):
             return f"Drawn at random from the {self._band(i)}."
         return f"One of the least trusted. {self._model_reason(i)}".strip()
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def summary(self) -> str:
         """How many rows to review and for what purpose, in words."""
         n_certify = int((self.purpose == Purpose.CERTIFY).sum())
@@ -289,15 +282,6 @@ class Review(Result, ShownAsCard):
         """The row as the index of its DataFrame names it, or else its position."""
         index = getattr(self.decisions, "index", None)
         return name_of(self.positions[i] if index is None else index[i])
-
-    def _chart(self) -> Chart:
-        certify, edges = self.purpose == Purpose.CERTIFY, np.linspace(0.0, 1.0, N_BARS + 1)
-        counts = [np.histogram(self.trust[chosen], edges)[0] for chosen in (certify, ~certify)]
-        used = [h for h in range(N_BARS) if counts[0][h] + counts[1][h]][::-1]
-        pairs = [
-            Pair(f"trust {edges[h]:.1f} to {edges[h + 1]:.1f}", float(counts[0][h]), float(counts[1][h])) for h in used
-        ]
-        return bar_chart("Rows to review by trust", "rows", ("to certify", "to decide"), pairs)
 
     def _tables(self) -> list[Table]:
         where = [] if self.regions is None else ["where"]

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard, ShownOnOneLine
+from sepc.cards import Card, ShownOnOneLine
 from sepc.decisions.decisions import frame_of
-from sepc.documents.charts import Chart
-from sepc.documents.document import Table
 from sepc.lifecycle.result import Result
 from sepc.lifecycle.reviewing.batch import Bands
 from sepc.records import MOST, floats, given, part, record
 from sepc.statistics.betting import best_draws, log_factors
-from sepc.views.charts import Pair, bar_chart
 from sepc.wording import AS_SET, counted, decimal, percent
 
 if TYPE_CHECKING:
@@ -176,10 +173,10 @@ class BandLabels(ShownOnOneLine):
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate(Result, ShownAsCard):
+class Certificate(Result):
     """A certified bound on the error rate: of rows with at least this trust, a share of at most `max_risk` is wrong.
 
-    `summary` states it in words, `to_frame` is a table of the labels by trust, `plot` a picture, and `to_html` a page.
+    `summary` states it in words, `to_frame` is a table of the labels by trust, and `to_html` a page.
 
     Attributes
     ----------
@@ -224,17 +221,6 @@ class Certificate(Result, ShownAsCard):
         title = f"Certificate: {share if self.is_certified else 'nothing certified yet'}"
         return Card(title, self.facts(), BAND_COLUMNS, tuple(band.cells() for band in self.bands))
 
-    def _chart(self) -> Chart:
-        pairs = [
-            Pair(_trust_range(band, above), band.n_labels - band.n_errors, band.n_errors, _standing(band))
-            for band, above in zip(self.bands, (None, *self.bands), strict=False)
-        ]
-        return bar_chart("Labels by trust, drawn to certify", "labels", ("right", "wrong"), pairs)
-
-    def _tables(self) -> list[Table]:
-        rows = [band.cells() for band in self.bands]
-        return [Table("Labels by trust", BAND_COLUMNS, rows)] if rows else []
-
     def _notes(self) -> tuple[str, ...]:
         if not self.is_certified:
             return ("More labels of rows drawn to certify may prove more. Until then, a person decides every row.",)
@@ -250,9 +236,6 @@ class Certificate(Result, ShownAsCard):
         waiting = f"{counted(self.n_waiting, 'label')}, until review {self.waits_for} has its labels"
         facts = (("promised", promise), ("certified", accepts), ("reviewed", labels))
         return (*facts, ("held back", waiting)) if self.n_waiting else facts
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def summary(self) -> str:
         """What is certified, in words."""
@@ -270,17 +253,19 @@ class Certificate(Result, ShownAsCard):
 
 def certificate_of(evidence: Evidence, n_waiting: int = 0, waits_for: int | None = None) -> Certificate:
     """The certificate of the largest set that the evidence certifies."""
-    k = evidence.certified
+    k, bands = evidence.certified, evidence.bands
+    counts = evidence.n_labels.astype(np.int64), evidence.n_errors.astype(np.int64)
+    columns = (bands.least_trust, bands.share, *counts, np.arange(len(bands)) <= k)
     return Certificate(
-        threshold=float(evidence.bands.least_trust[k]) if k >= 0 else np.inf,
-        coverage=float(evidence.bands.coverage[k]) if k >= 0 else 0.0,
+        threshold=float(bands.least_trust[k]) if k >= 0 else np.inf,
+        coverage=float(bands.coverage[k]) if k >= 0 else 0.0,
         max_risk=evidence.max_risk,
         confidence=evidence.confidence,
         n_labels=int(evidence.n_labels.sum()),
         n_errors=int(evidence.n_errors.sum()),
         n_waiting=n_waiting,
         waits_for=waits_for,
-        bands=_bands(evidence),
+        bands=tuple(map(BandLabels, *(column.tolist() for column in columns))),
     )
 
 
@@ -291,30 +276,3 @@ def queue_card(certificate: Certificate, n_open: int, n_reviews: int, budget: in
     share = f"{percent(certificate.coverage)} of rows certified"
     title = f"ReviewQueue: {share if certificate.is_certified else 'nothing certified yet'}"
     return Card(title, tuple(facts.items()), BAND_COLUMNS, tuple(band.cells() for band in certificate.bands))
-
-
-def _bands(evidence: Evidence) -> tuple[BandLabels, ...]:
-    bands, certified = evidence.bands, evidence.certified
-    return tuple(
-        BandLabels(
-            float(bands.least_trust[h]),
-            float(bands.share[h]),
-            int(evidence.n_labels[h]),
-            int(evidence.n_errors[h]),
-            h <= certified,
-        )
-        for h in range(len(bands))
-    )
-
-
-def _trust_range(band: BandLabels, above: BandLabels | None) -> str:
-    """The trust of a band, given the next band of higher trust."""
-    if band.least_trust == 0.0:
-        return "any trust" if above is None else f"trust below {decimal(above.least_trust)}"
-    if above is None:
-        return f"trust of at least {decimal(band.least_trust)}"
-    return f"trust from {decimal(band.least_trust)} to below {decimal(above.least_trust)}"
-
-
-def _standing(band: BandLabels) -> str:
-    return f"{percent(band.share)} of rows, {'certified' if band.is_certified else 'not certified yet'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,8 @@ from sepc.io.atomic_files import write_whole
 from sepc.io.codec import simple_value
 from sepc.io.container import read_bytes
 from sepc.lifecycle.reviewing._queue_file import (
+    Draws,
+    OpenRows,
     PendingReview,
     QueueState,
     compare_labels,
@@ -31,6 +34,7 @@ from sepc.wording import check_number, counted
 FEWEST_ROWS = 300
 # Sets that would take longer than this to certify are not aimed at.
 DAYS_OF_PATIENCE = 365
+SETTINGS = ("budget", "max_risk", "confidence", "coverage", "certify_share")
 
 
 class ReviewQueue(SharedState, ShownAsCard):
@@ -109,7 +113,12 @@ class ReviewQueue(SharedState, ShownAsCard):
         rows: Any = None,
         random_state: Any = None,
     ) -> None:
-        _check(budget, {"max_risk": max_risk, "confidence": confidence}, coverage, certify_share)
+        check_number("budget", budget, least=1, whole=True)
+        check_number("max_risk", max_risk, above=0, below=1)
+        check_number("confidence", confidence, above=0, below=1)
+        if coverage is not None:
+            check_number("coverage", coverage, above=0, most=1, instead="or None")
+        check_number("certify_share", certify_share, least=0, most=1)
         self.model = model
         self.budget = budget
         self.max_risk = max_risk
@@ -256,29 +265,30 @@ class ReviewQueue(SharedState, ShownAsCard):
 
         `from_bytes` checks that it gets the same model, if the model has regions.
         """
-        names = ("budget", "max_risk", "confidence", "coverage", "certify_share")
+        settings = {name: simple_value(getattr(self, name)) for name in SETTINGS}
         state = QueueState(
-            settings={name: simple_value(getattr(self, name)) for name in names},
-            evidence=getattr(self, "evidence_", None),
+            **settings,
             n_chosen=self._n_chosen,
             features=self._features,
-            begun=tuple(self._pending.values()),
-            reviews=tuple(self.reviews_.values()),
-            draws=dict(self._rng.bit_generator.state),
+            draws=Draws.of(self._rng),
+            evidence=getattr(self, "evidence_", None),
+            begun=tuple(
+                replace(own, rows=OpenRows.of(self.reviews_[own.number])) if own.number in self.reviews_ else own
+                for own in self._pending.values()
+            ),
         )
         return queue_to_bytes(state, self.model)
 
     @classmethod
     def from_bytes(cls, data: bytes, model: Any) -> Self:
         """Restore a queue from bytes; raises `FormatError` if they are damaged or belong to another model."""
-        state = queue_from_bytes(data, model)
-        queue = cls(model, **state.settings)
+        state, reviews = queue_from_bytes(data, model)
+        queue = cls(model, **{name: getattr(state, name) for name in SETTINGS})
         if state.evidence is not None:
             queue.evidence_ = state.evidence
-        queue._n_chosen, queue._features = state.n_chosen, state.features
-        queue._pending = {pending.number: pending for pending in state.begun}
-        queue.reviews_ = {review.number: review for review in state.reviews}
-        queue._rng.bit_generator.state = state.draws
+        queue._n_chosen, queue._features, queue.reviews_ = state.n_chosen, state.features, reviews
+        queue._pending = {pending.number: replace(pending, rows=None) for pending in state.begun}
+        state.draws.put_into(queue._rng)
         return queue
 
     def save(self, path: str | Path) -> None:
@@ -345,12 +355,3 @@ class ReviewQueue(SharedState, ShownAsCard):
             [n, *(int(draws[0]) + 1 for draws in used_up if len(draws)), *(0 for in_band in rows if len(in_band) == 0)]
         )
         return np.array([rows[h][t] for h, t in zip(bands[:end], turn[:end], strict=True)], dtype=np.int64)
-
-
-def _check(budget: Any, shares: dict[str, float], coverage: float | None, certify_share: float) -> None:
-    check_number("budget", budget, least=1, whole=True)
-    for name, share in shares.items():
-        check_number(name, share, above=0, below=1)
-    if coverage is not None:
-        check_number("coverage", coverage, above=0, most=1, instead="or None")
-    check_number("certify_share", certify_share, least=0, most=1)

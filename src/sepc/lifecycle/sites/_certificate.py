@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +17,16 @@ from sepc.errors import FormatError
 from sepc.estimators.selective.estimator import SelectiveClassifier, check_promise, risks_of_labels
 from sepc.estimators.selective.promise import Promise
 from sepc.estimators.unwrapping import makes_promise, unwrap
-from sepc.io.atomic_files import write_whole
-from sepc.lifecycle.sites._controls import FalseCounts, false_counts, promise_from
+from sepc.io.codec import Reader
+from sepc.lifecycle.rows import file_digest
+from sepc.lifecycle.sites._controls import promise_from
 from sepc.lifecycle.sites._site_counts import SiteCounts, accepted_at, difference_p_value
-from sepc.model_files import to_bytes
+from sepc.lifecycle.state_files import JSONDocument
 from sepc.wording import AS_SET, MOST_NAMES, check_number, counted, listed, p_in_short, percent, shown
-
-FORMAT = "sepc-site-ledger-1"
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(JSONDocument):
     """The counts that promises were made from so far, in the order in which they came.
 
     The k-th counts that a site reports, and the k-th set of sites that is certified together, get the share
@@ -42,6 +39,8 @@ class Ledger:
     sets : tuple of str
         Digests of the sets of counts that were certified together.
     """
+
+    _form, _what, _indent = "sepc-site-ledger-1", "a ledger of sites", 1
 
     sites: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
@@ -60,27 +59,15 @@ class Ledger:
         """The share of the level for the promise of these sites together."""
         return _share(self.sets.index(set_digest(counts)) + 1)
 
-    def save(self, path: str | Path) -> None:
-        """Write the ledger to a JSON file."""
-        content = {"format": FORMAT, "sites": list(self.sites), "sets": list(self.sets)}
-        write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+    def _content(self) -> dict[str, Any]:
+        return {"sites": list(self.sites), "sets": list(self.sets)}
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`."""
-        try:
-            content: Any = json.loads(Path(path).read_bytes())
-        except ValueError as error:
-            raise FormatError(f"{path} is not a ledger of sites: it is not JSON.") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FormatError(f"{path} is not a ledger of sites: its format is not {FORMAT}.")
-        lists: list[Any] = [content.get("sites"), content.get("sets")]
-        for one in lists:
-            if not isinstance(one, list) or not all(isinstance(digest, str) for digest in one):
-                raise FormatError(f"{path} is not a ledger of sites: a list of digests is missing.")
-            if len(set(one)) < len(one):
-                raise FormatError(f"{path} is not a valid ledger of sites: a digest occurs twice.")
-        return cls(*(tuple(one) for one in lists))
+    def _from(cls, reader: Reader) -> Self:
+        sites, sets = reader.texts("sites"), reader.texts("sets")
+        if any(len(set(one)) < len(one) for one in (sites, sets)):
+            raise FormatError("a digest occurs twice.")
+        return cls(sites, sets)
 
 
 def set_digest(counts: Sequence[SiteCounts]) -> str:
@@ -133,13 +120,6 @@ class SiteCertificate(ShownAsCard):
         return self.counts[int(rates.argmax())].site if self._accepted.any() else ""
 
     @cached_property
-    def false_counts(self) -> Sequence[FalseCounts]:
-        """How far each site could move the promise for all by false counts; empty with promises by label or group."""
-        promise = self.together
-        is_plain = list(promise.controls) == [None]
-        return false_counts(self.counts, promise.controls[None], promise.confidence) if is_plain else ()
-
-    @cached_property
     def _accepted(self) -> IntArray:
         """The right and wrong rows of each site at the strictest threshold in use, or at the most lenient of all."""
         thresholds = [one.threshold for one in self.together.controls.values() if np.isfinite(one.threshold)]
@@ -164,7 +144,7 @@ class SiteCertificate(ShownAsCard):
         return SelectiveClassifier.of_promise(self._fitted, promise)
 
     def summary(self) -> str:
-        """The promises in words, how the sites differ, and how far false counts could move the result."""
+        """The promises in words, and how the sites differ."""
         confidence = percent(self.confidence, AS_SET)
         lines = [f"All {counted(len(self.by_site), 'site')} together:", *_indented(self.model().summary()), ""]
         lines.append(f"Each site by itself; all of these hold simultaneously with {confidence} confidence:")
@@ -176,7 +156,6 @@ class SiteCertificate(ShownAsCard):
         smallest = max(site.smallest for site in self.counts)
         if smallest > 1:
             lines.append(f"Counts were rounded down to multiples of {smallest}; what this hid counts as wrong.")
-        lines += ["", *_false_count_lines(self.false_counts)] if self.false_counts else []
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -213,25 +192,6 @@ def _in_short(promise: Promise) -> str:
             tried = f"{control.tried_loss:,.0f} of the {control.n_tried:,} most trusted rows count as wrong"
             parts.append(f"{whom}no promise, because {tried}")
     return "; ".join(parts) or "no group is large enough for a promise"
-
-
-def _false_count_lines(found: Sequence[FalseCounts]) -> list[str]:
-    """A table of how far each site could move the threshold."""
-    head = ("site", "without it", "none wrong", "all wrong", "true error rate if all wrong")
-    rows = [
-        (one.site, _number(one.without), _number(one.if_all_right), _number(one.if_all_wrong), percent(one.worst_risk))
-        for one in found
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
-    lines = [
-        "How far false counts of one site could move the threshold for all:",
-        *(f"  {one.rstrip()}" for one in lines),
-    ]
-    if found[0].n_invented:
-        n = f"{found[0].n_invented:,} invented right rows"
-        lines.append(f"A site that invents rows can do more: {n} would make the promise accept every row.")
-    return lines
 
 
 def _number(threshold: float) -> str:
@@ -292,7 +252,7 @@ def certify(
     given = list(counts)
     classifier = unwrap(model).classifier
     fitted = classifier.inner if makes_promise(classifier) else model
-    _check(given, max_risk, fitted, sha256(to_bytes(model)).hexdigest() if digest is None else digest)
+    _check(given, max_risk, fitted, file_digest(model) if digest is None else digest)
     level = 1.0 - confidence
     if ledger is None:
         shares, share = [1.0 / len(given)] * len(given), 1.0

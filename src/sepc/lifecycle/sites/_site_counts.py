@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,16 +16,13 @@ from scipy.stats import random_table
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.errors import FormatError
 from sepc.estimators.selective.groups import keys_of, names_in
-from sepc.io.atomic_files import write_whole
+from sepc.io.codec import Reader, read_simple_value
 from sepc.lifecycle.feedback import feedback_of
-from sepc.model_files import to_bytes
+from sepc.lifecycle.rows import file_digest
+from sepc.lifecycle.state_files import JSONDocument
+from sepc.records import MOST
 from sepc.statistics.rates import fixed_grid, sums_at
 from sepc.wording import check_number, plain
-
-FORMAT = "sepc-site-counts-1"
-
-# Larger files are not read: 200 thresholds of a thousand cells take less.
-MOST_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +46,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class SiteCounts:
+class SiteCounts(JSONDocument):
     """The counts of a site. Everything in them may leave the site; nothing else does.
 
     Attributes
@@ -68,6 +63,8 @@ class SiteCounts:
         From strict to lenient; the last one accepts every row.
     cells : tuple of Cell
     """
+
+    _form, _what = "sepc-site-counts-1", "a file of counts"
 
     site: str
     model: str
@@ -99,10 +96,8 @@ class SiteCounts:
             if (label is None or cell.label == label) and (group is None or cell.group == group)
         ]
 
-    def to_json(self) -> str:
-        """The counts as a JSON document."""
-        content = {
-            "format": FORMAT,
+    def _content(self) -> dict[str, Any]:
+        return {
             "site": self.site,
             "model": self.model,
             "smallest": self.smallest,
@@ -118,81 +113,36 @@ class SiteCounts:
                 for cell in self.cells
             ],
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False)
-
-    def save(self, path: str | Path) -> None:
-        """Write the counts to a JSON file."""
-        write_whole(path, self.to_json().encode())
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file written by `save`.
-
-        Raises
-        ------
-        FormatError
-            If the file is not such a file, or its counts are impossible.
-        """
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise FormatError(f"{path} is larger than any file of counts.")
-        try:
-            return cls.from_json(Path(path).read_bytes().decode())
-        except (FormatError, UnicodeDecodeError) as error:
-            raise FormatError(f"{path} is not a valid file of counts: {error}") from error
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read a document written by `to_json`."""
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise FormatError("it is not JSON.") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FormatError(f"its format is not {FORMAT}; count the site again with this version.")
-        site, model, smallest = content.get("site"), content.get("model"), content.get("smallest")
-        if not (isinstance(site, str) and site and isinstance(model, str)):
-            raise FormatError("it does not name its site and its model.")
-        if type(smallest) is not int or not 1 <= smallest < 2**31:
-            raise FormatError("its smallest count is not a positive whole number.")
-        thresholds = _thresholds(content.get("thresholds"))
-        cells = tuple(_read_cell(node, thresholds, smallest) for node in _list(content.get("cells")))
+    def _from(cls, reader: Reader) -> Self:
+        site, smallest = reader.text("site"), reader.integer("smallest", 1)
+        if not site:
+            raise FormatError("it does not name its site.")
+        numbers = reader.value("thresholds", list)
+        if not numbers or not all(type(one) is float and math.isfinite(one) for one in numbers):
+            raise FormatError("its thresholds are not numbers.")
+        thresholds = np.array(numbers)
+        if (np.diff(thresholds) >= 0.0).any() or thresholds[-1] > 0.0:
+            raise FormatError("its thresholds do not fall to 0.")
+        cells = tuple(_cell_from(part, len(thresholds), smallest) for part in reader.parts("cells"))
         if len({(str(cell.label), str(cell.group)) for cell in cells}) < len(cells) or not cells:
             raise FormatError("it has no cells, or one of them twice.")
-        by = tuple(name for name in _list(content.get("by")) if isinstance(name, str | int))
-        return cls(site, model, smallest, by, thresholds, cells)
+        by = tuple(read_simple_value(name, reader) for name in reader.value("by", list))
+        return cls(site, reader.text("model"), smallest, by, thresholds, cells)
 
 
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise FormatError("a list is missing.")
-    return value
+def _cell_from(reader: Reader, n_thresholds: int, smallest: int) -> Cell:
+    group = reader.node.get("group") if isinstance(reader.node, dict) else None
+    values = [read_simple_value(value, reader) for value in (group if isinstance(group, list) else [group])]
+    label = read_simple_value(reader.node.get("label"), reader) if reader.has("label") else None
+    counts = [_counts_from(reader, name, n_thresholds, smallest) for name in ("right", "wrong")]
+    return Cell(label, tuple(values) if isinstance(group, list) else values[0], *counts)
 
 
-def _thresholds(value: Any) -> FloatArray:
-    numbers = _list(value)
-    if not numbers or not all(type(one) is float and math.isfinite(one) for one in numbers):
-        raise FormatError("its thresholds are not numbers.")
-    thresholds = np.array(numbers)
-    if (np.diff(thresholds) >= 0.0).any() or thresholds[-1] > 0.0:
-        raise FormatError("its thresholds do not fall to 0.")
-    return thresholds
-
-
-def _read_cell(node: Any, thresholds: FloatArray, smallest: int) -> Cell:
-    if not isinstance(node, dict):
-        raise FormatError("one of its cells is not an object.")
-    group = node.get("group")
-    key = tuple(group) if isinstance(group, list) else group
-    for value in (node.get("label"), *(key if isinstance(key, tuple) else (key,))):
-        if value is not None and not isinstance(value, str | int | float | bool):
-            raise FormatError("a label or a group is neither text nor a number.")
-    counts = [_counts(node.get(name), thresholds, smallest) for name in ("right", "wrong")]
-    return Cell(node.get("label"), key, *counts)
-
-
-def _counts(value: Any, thresholds: FloatArray, smallest: int) -> IntArray:
-    numbers = _list(value)
-    if len(numbers) != len(thresholds) or not all(type(one) is int and 0 <= one < 2**53 for one in numbers):
+def _counts_from(reader: Reader, name: str, n_thresholds: int, smallest: int) -> IntArray:
+    numbers = reader.value(name, list)
+    if len(numbers) != n_thresholds or not all(type(one) is int and 0 <= one < MOST for one in numbers):
         raise FormatError("a cell does not have one count for each threshold.")
     counts = np.array(numbers, dtype=np.int64)
     if (np.diff(counts) < 0).any() or (counts % smallest).any():
@@ -266,7 +216,7 @@ def count_site(
             cells += counted
             unnamed &= ~rows
     cells += [_counted_cell(one, None, unnamed, feedback.right, label, trust, thresholds, smallest) for one in labels]
-    own = sha256(to_bytes(model)).hexdigest() if digest is None else digest
+    own = file_digest(model) if digest is None else digest
     return SiteCounts(site, own, smallest, () if by is None else names_in(by), thresholds, tuple(cells))
 
 
