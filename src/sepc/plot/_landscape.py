@@ -10,8 +10,7 @@ import numpy as np
 from sepc.cards import ShownOnOneLine
 from sepc.documents.charts import Axis, Bars, Chart, Oval, Points
 from sepc.documents.drawing import draw_all
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import Landscape
+from sepc.landscape.landscape import Landscape, LandscapeFigures
 from sepc.views.charts import overlap_chart
 from sepc.views.planes import Plane, feature_plane, half_widths, limits, most_separating_features, outline
 from sepc.wording import counted

@@ -16,8 +16,7 @@ from sepc.columns.preparation import number_columns
 from sepc.columns.table import is_table, with_columns
 from sepc.decisions.decisions import Decisions
 from sepc.estimators.sep.decisions import SEPDecisions
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import class_overlaps
+from sepc.landscape.landscape import LandscapeFigures, class_overlaps
 from sepc.model.sep_model import SEPModel
 from sepc.model.terms import Term
 from sepc.statistics.rates import rate_interval

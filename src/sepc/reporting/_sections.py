@@ -23,8 +23,7 @@ from sepc.documents.document import (
     share_of,
 )
 from sepc.estimators.selective.groups import GroupRow
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import overlaps_in_words
+from sepc.landscape.landscape import LandscapeFigures, overlaps_in_words
 from sepc.reporting._held_out import Confusion, Group, HeldOut, Thresholds
 from sepc.reporting._model_figures import RegionRow, WhatCounts
 from sepc.reporting._partition_chart import beyond, line_id, partition_chart, place_id

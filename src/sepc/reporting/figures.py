@@ -18,7 +18,7 @@ from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, makes_promise, partition_in, unwrap
-from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.landscape import LandscapeFigures
 from sepc.looking.findings import Finding
 from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting._held_out import (
