@@ -11,17 +11,12 @@ from sepc.columns.preparation import Preparation
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.model.names import conditions_of, meets, region_name
 from sepc.model.sep_model import SEPModel
-from sepc.wording import name_of, percent, short, visible, with_number
+from sepc.wording import percent, short, visible, with_number
 
 # Longer names of regions are cut.
 LONGEST_REGION = 120
 # A name is of conditions that more than this share of the rows meet together.
 HALF = 0.5
-
-
-def named_ellipsoid(model: SEPModel, k: int) -> str:
-    """An ellipsoid and its class, as every part of a report names it."""
-    return f"{name_of(model.classes[model.owners[k]])}: ellipsoid {k}"
 
 
 def names_of_regions(partition: SEPDecisions) -> dict[int, str]:

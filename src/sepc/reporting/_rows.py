@@ -26,7 +26,7 @@ from sepc.reporting._model_figures import largest_terms
 from sepc.statistics.rates import rate_interval
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
-from sepc.wording import did_you_mean, name_of, plain, quantity, short, shown, visible
+from sepc.wording import decimal, did_you_mean, name_of, plain, quantity, short, shown, visible
 
 N_REVIEW = 100
 N_WRONG = 100
@@ -60,6 +60,13 @@ class ReportedRow:
     runner_up_trust: float | None = None
     terms: Numbers = ()
     groups: Texts = ()
+
+    @property
+    def in_short(self) -> str:
+        """The row and its decision in a line."""
+        true = "" if self.true_label is None else f", true label {self.true_label}"
+        where = f", {self.region_name}" if self.region_name else ""
+        return f"row {self.row}: {self.label} with trust {decimal(self.trust)}{true}{where}"
 
 
 @dataclass(frozen=True, eq=False)

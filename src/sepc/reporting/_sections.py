@@ -26,7 +26,7 @@ from sepc.estimators.selective.groups import GroupRow
 from sepc.landscape.landscape import LandscapeFigures, overlaps_in_words
 from sepc.reporting._held_out import Confusion, Group, HeldOut, Thresholds
 from sepc.reporting._model_figures import RegionRow, WhatCounts
-from sepc.reporting._partition_chart import beyond, line_id, partition_chart, place_id
+from sepc.reporting._partition_chart import line_id, place_id
 from sepc.reporting._rows import ColumnResults, ReportedRow
 from sepc.reporting.figures import ReportFigures
 from sepc.views.charts import (
@@ -366,25 +366,14 @@ def _weights(weights: WhatCounts | None) -> list[Part]:
 
 def _regions(figures: ReportFigures) -> list[Part]:
     """The picture, and how many rows of each region are right."""
-    regions, picture = figures.regions, figures.picture
+    regions = figures.regions
     if regions is None:
         return []
     intro = (
         "A region is where the same ellipsoids overlap and training rows lie. Its name holds for all held-out rows "
         f"in it, or for the share stated, and its figures are of these rows alone. {regions.summary()}"
     )
-    parts: list[Part] = [intro]
-    if picture is not None:
-        whose = "true" if picture.by_true_label else "predicted"
-        ovals = "Ellipses are the model's ellipsoids."
-        if not picture.shows_ellipses:
-            ovals = "The ellipses of a region appear when you follow its link."
-        if not picture.is_exact:
-            ovals += " They are projections onto this plane, which may overlap where the ellipsoids do not."
-        caption = f"Marks are held-out rows by their {whose} labels. {ovals} {beyond(picture)}".strip()
-        hint = "Follow the link of a row or a region in the tables to see it here; click on a mark to go back."
-        chart = partition_chart(picture, _marked_rows(figures), {row.region: row for row in _places(figures)})
-        parts.append(Figure([chart], caption, "picture", hint))
+    parts: list[Part] = [intro, *([] if figures.picture is None else [figures.picture])]
     n, unlisted = regions.n_rows_outside, regions.n_outside - len(regions.outside)
     more = f"; {unlisted:,} places are not listed" if unlisted else ""
     outside = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by place{more}"
@@ -394,7 +383,7 @@ def _regions(figures: ReportFigures) -> list[Part]:
     ]
     for caption, rows, shown in tables:
         if rows:
-            cells = [_region(row, picture is not None) for row in rows]
+            cells = [_region(row, figures.picture is not None) for row in rows]
             right = [] if rows[0].n_right is None else ["right, 95 % interval"]
             head = ("region", "held-out rows", "accepted", *right, "mean trust", "predicted labels")
             left_out = regions.n_used - len(rows) if shown else 0
@@ -409,16 +398,6 @@ def _region(row: RegionRow, is_drawn: bool) -> list[Cell | str]:
         right = [share_of(row.n_right, row.n_rows, (row.low, row.high))]
     name = Cell(row.name, to=place_id(row.region) if is_drawn else "")
     return [name, f"{row.n_rows:,}", f"{row.n_accepted:,}", *right, decimal(row.trust), row.labels]
-
-
-def _marked_rows(figures: ReportFigures) -> dict[int, str]:
-    """The rows that the tables list, in words, by position."""
-    texts = {}
-    for row in (*figures.wrong, *figures.review):
-        true = "" if row.true_label is None else f", true label {row.true_label}"
-        where = f", {row.region_name}" if row.region_name else ""
-        texts[row.position] = f"row {row.row}: {row.label} with trust {decimal(row.trust)}{true}{where}"
-    return texts
 
 
 def _trust(figures: ReportFigures) -> list[Part]:

@@ -14,6 +14,7 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, partition_behind, replace_columns, weighed_behind
 from sepc.decisions.kinds import Cause
+from sepc.documents.document import Figure
 from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.selective.groups import GroupComparison, compare_groups, has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
@@ -44,7 +45,7 @@ from sepc.reporting._model_figures import (
     region_table,
     what_counts,
 )
-from sepc.reporting._partition_chart import Picture, picture
+from sepc.reporting._partition_chart import partition_figure
 from sepc.reporting._partitions import category_positions, names_of_regions
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
@@ -83,7 +84,8 @@ class ReportFigures(ShownAsCard):
         How groups compare, if the estimator makes promises for them.
     landscape : LandscapeFigures or None
         How the ellipsoids of the classes overlap in training; there is no partition of these rows.
-    picture : Picture or None
+    picture : Figure or None
+        The rows and ellipsoids in a plane, as a chart with its caption.
     regions : RegionTable or None
     weights : WhatCounts or None
     histogram : Histogram
@@ -124,7 +126,7 @@ class ReportFigures(ShownAsCard):
     warnings: tuple[str, ...]
     groups: GroupComparison | None
     landscape: LandscapeFigures | None
-    picture: Picture | None
+    picture: Figure | None
     regions: RegionTable | None
     weights: WhatCounts | None
     histogram: Histogram
@@ -182,12 +184,6 @@ def figures_of(
     alone = replace_columns(decisions, missed="") if hasattr(decisions, "missed") else decisions
     rows = RowReporter(estimator, alone, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
-    drawn = None
-    if partition is not None:
-        listed = [row.position for row in (*wrong, *review)]
-        drawn = picture(
-            partition, accepted, right, labels, np.asarray(decisions.label), listed, category_positions(preparation)
-        )
     categories = categories_by_feature(preparation)
     weighed = None
     if partition is not None:
@@ -198,8 +194,14 @@ def figures_of(
     promised = getattr(unwrap(estimator).classifier, "promise_", None)
     not_found = missed(scores, None if promised is None else promised.highest_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
-    regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
-    lacking = {} if partition is None else _count_lacking(decisions, partition)
+    regions, drawn, lacking = None, None, {}
+    if partition is not None:
+        regions = region_table(partition, decisions, accepted, right, names)
+        lacking = _count_lacking(decisions, partition)
+        listed = {row.position: row.in_short for row in (*wrong, *review)}
+        places = {row.region: row for row in (*regions.rows, *regions.outside)}
+        given, hidden = np.asarray(decisions.label), category_positions(preparation)
+        drawn = partition_figure(partition, accepted, right, labels, given, listed, places, hidden)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     return ReportFigures(
         title=name_of(title or f"{kind} on {figures.n_rows:,} held-out rows"),
@@ -308,7 +310,7 @@ def _why_left_out(
     estimator: Any,
     landscape: str,
     partition: SEPDecisions | None,
-    drawn: Picture | None,
+    drawn: Figure | None,
     weighed: WhatCounts | None,
     labelled: bool,
 ) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Planes to draw in: two features or principal axes, and the exact projections (shadows) of ellipsoids on them."""
+"""Planes to draw in: two features, and the exact projections (shadows) of ellipsoids on them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.provenance import mean_and_covariance
 from sepc.model.sep_model import SEPModel
 from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.wording import listed, name_of, percent
-
-# Features with less than this share of the largest spread are not scaled up when principal axes are computed.
-LEAST_SPREAD = 1e-5
 
 # Added to the within-class variance, as a share of the total, to avoid dividing by zero for constant features.
 LEAST_WITHIN = 1e-6
-# Features named on an axis that combines several.
-N_NAMED = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,24 +78,16 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
     return Plane(np.zeros(len(names)), directions, (str(names[first]), str(names[second])))
 
 
-def principal_plane(model: SEPModel) -> Plane:
-    """The two directions in which a fitted model's ellipsoids vary most, in standard units."""
-    if model.centers.shape[1] < 2:
+def best_plane(model: SEPModel) -> Plane:
+    """The plane of the two features that separate the ellipsoids of a model best."""
+    names, ellipsoids = placed_names(model), [model.ellipsoid(k) for k in range(model.n_ellipsoids)]
+    if len(names) < 2:
         needed = "two features" if model.alone is None else "two features that are not standalone"
-        raise ValueError(f"This plot needs {needed}; the model has only {placed_names(model)[0]!r}.")
-    mean, covariance = mean_and_covariance(model)
-    unit = _unit(model, covariance)
-    lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
-    first, second = (_fix_sign(axes[:, -k]) for k in (1, 2))
-    shares = np.maximum(lengths[::-1], 0.0) / max(float(lengths.sum()), np.finfo(float).tiny)
-    return Plane(
-        origin=model.in_own_units(mean),
-        directions=np.stack([first, second]) / (unit * model.scale[model.placed]),
-        names=(
-            f"principal axis 1 ({percent(shares[0], 0)} of the spread)",
-            f"principal axis 2 ({percent(shares[1], 0)})",
-        ),
-    )
+        raise ValueError(f"This plot needs {needed}; the model has only {names[0]!r}.")
+    if len(names) == 2 or not ellipsoids:
+        return feature_plane(names, (0, 1))
+    first, second = most_separating_features(ellipsoids)[:2].tolist()
+    return feature_plane(names, (first, second))
 
 
 def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
@@ -132,20 +116,6 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
     if n_found > 1:
         raise ValueError(f"{n_found} features are called {feature!r}; give the position of the one you mean.")
     return known.index(str(feature))
-
-
-def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
-    """The spread of each feature; ones if the model already standardises its features."""
-    if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
-        return np.ones(len(model.placed))
-    spread = np.sqrt(np.diag(covariance))
-    largest = float(spread.max()) or 1.0
-    return np.asarray(np.where(spread > LEAST_SPREAD * largest, spread, largest))
-
-
-def _fix_sign(axis: FloatArray) -> FloatArray:
-    """Make the largest entry of an axis positive, so that every machine draws the same picture."""
-    return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
 
 
 def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
@@ -187,24 +157,6 @@ def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, i
     pair = np.unravel_index(separation.argmax(), separation.shape)
     first, second = sorted(map(int, pair), key=lambda j: -alone[j])
     return first, second
-
-
-def separating_plane(model: SEPModel, rows: FloatArray, labels: NDArray[Any]) -> Plane | None:
-    """The two linear discriminants that separate the labels best; None if there are fewer than three labels."""
-    if len(np.unique(labels)) < 3:
-        return None
-    between, within = _scatters(model.place(rows), labels)
-    directions = eigh(between, within)[1][:, :-3:-1].T
-    directions = directions * np.sign(directions[np.arange(2), np.abs(directions).argmax(axis=1)])[:, np.newaxis]
-    names = [
-        listed(name_of(placed_names(model)[j]) for j in np.argsort(-np.abs(direction), kind="stable")[:N_NAMED])
-        for direction in directions
-    ]
-    return Plane(
-        origin=rows[:, model.placed].mean(axis=0),
-        directions=directions / model.scale[model.placed],
-        names=(f"best separation of the labels: mostly {names[0]}", f"second best: mostly {names[1]}"),
-    )
 
 
 def _scatters(rows: FloatArray, labels: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
