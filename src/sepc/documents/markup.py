@@ -41,13 +41,7 @@ class Markup(str):
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """An element.
-
-    Examples
-    --------
-    >>> tag("p", "a < b", class_='"quoted"')
-    '<p class="&quot;quoted&quot;">a &lt; b</p>'
-    """
+    """An element."""
     opening = f"<{name}{''.join(_attribute(*pair) for pair in attributes.items())}>"
     return Markup(opening if name in VOID else f"{opening}{join(children)}</{name}>")
 

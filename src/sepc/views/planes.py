@@ -59,16 +59,7 @@ def ellipsoid_plane(model: SEPModel, features: tuple[str | int, str | int]) -> P
 
 
 def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -> Plane:
-    """The plane of two features.
-
-    Examples
-    --------
-    >>> plane = feature_plane(["area", "texture", "concavity"], ("concavity", 0))
-    >>> plane.names
-    ('concavity', 'area')
-    >>> plane.place([[1.0, 2.0, 3.0]])
-    array([[3., 1.]])
-    """
+    """The plane of two features."""
     if isinstance(features, str) or len(features) != 2:
         raise ValueError(f"features is {features!r}; give a pair of features, by name or position.")
     first, second = (position_of(names, feature) for feature in features)
@@ -124,14 +115,7 @@ def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
 
 
 def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
-    """Positions of the features, starting with the one that separates the ellipsoids best.
-
-    Examples
-    --------
-    >>> left, right = Ellipsoid(np.array([0.0, 0.0]), np.eye(2)), Ellipsoid(np.array([0.1, 3.0]), np.eye(2))
-    >>> most_separating_features([left, right])
-    array([1, 0])
-    """
+    """Positions of the features, starting with the one that separates the ellipsoids best."""
     widths = [half_widths(ellipsoid) for ellipsoid in ellipsoids]
     apart = np.zeros(ellipsoids[0].n_features)
     for i, j in combinations(range(len(ellipsoids)), 2):
@@ -140,14 +124,7 @@ def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
 
 
 def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, int]:
-    """Positions of the two features in which the classes are farthest apart, the better one first.
-
-    Examples
-    --------
-    >>> rows = np.array([[0.0, 5.0, 0.0], [1.0, 5.1, 0.1], [0.2, 4.9, 3.0], [0.8, 5.0, 3.1]])
-    >>> most_separating_pair(rows, np.array(["a", "a", "b", "b"]))[0]
-    2
-    """
+    """Positions of the two features in which the classes are farthest apart, the better one first."""
     between, within = _scatters(rows, labels)
     alone = np.diag(between) / np.diag(within)
     separation, spread = np.diag(between), np.diag(within)
