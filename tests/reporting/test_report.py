@@ -62,7 +62,7 @@ def test_rows_to_review_are_the_least_trusted_with_their_reasons(moons, classifi
 
 def test_without_labels_nothing_is_said_of_right_and_wrong(moons, classifier):
     made = report(classifier, moons[2])
-    assert made.figures.curves is None
+    assert made.figures.curve is made.figures.bins is None
     assert "right label" not in made.figures.verdict
     assert "give y" in str(made)
     assert "weights are right" not in made.to_html()

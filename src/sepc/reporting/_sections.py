@@ -402,20 +402,19 @@ def _region(row: RegionRow, is_drawn: bool) -> list[Cell | str]:
 
 def _trust(figures: ReportFigures) -> list[Part]:
     parts: list[Part] = []
-    held_out, curves = figures.held_out, figures.curves
+    held_out, curve, bins = figures.held_out, figures.curve, figures.bins
     if held_out.aurc is not None and held_out.ece is not None:
         parts.append(
             f"Averaged over all coverages, {percent(held_out.aurc, 2)} of the accepted rows are wrong (AURC). "
             f"Trust and accuracy differ by {decimal(held_out.ece)} on average (ECE)."
         )
-    if curves is not None:
+    if curve is not None and bins is not None:
         n, accepted = held_out.n_accepted, None
         if n and held_out.n_right_accepted is not None:
             accepted = (n / held_out.n_rows, 1.0 - held_out.n_right_accepted / n)
         risk = "Selective risk: the share of wrong labels if only the most trusted rows are accepted. Lower is better."
-        parts.append(Figure([risk_coverage_chart(curves.coverage, curves.risk, accepted)], risk))
+        parts.append(Figure([risk_coverage_chart(curve, accepted)], risk))
         reliability = "Accuracy in bins of trust, with 95 % intervals. On the dashed line, calibration is perfect."
-        bins = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
         parts.append(Figure([reliability_chart(bins)], reliability))
     histogram = figures.histogram
     chart = histogram_chart(histogram.names, histogram.first, histogram.second)

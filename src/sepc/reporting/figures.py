@@ -24,7 +24,6 @@ from sepc.looking.findings import Finding
 from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting._held_out import (
     Confusion,
-    Curves,
     Group,
     HeldOut,
     Histogram,
@@ -32,7 +31,6 @@ from sepc.reporting._held_out import (
     by_cause,
     by_label,
     confusion_of,
-    curves,
     held_out,
     held_out_card,
     histogram,
@@ -51,9 +49,21 @@ from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, result
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature
-from sepc.views.outcomes import ClassScore, class_scores, is_right, missed, warnings_of
+from sepc.views.outcomes import (
+    Bins,
+    ClassScore,
+    RiskCoverage,
+    class_scores,
+    is_right,
+    missed,
+    reliability_bins,
+    risk_coverage,
+    warnings_of,
+)
 from sepc.wording import counted, json_fields, name_of, percent, short, visible
 
+# Longer curves are thinned out to this many points.
+N_CURVE = 300
 # Longer facts and parameters are cut.
 LONGEST_TEXT = 800
 
@@ -89,7 +99,9 @@ class ReportFigures(ShownAsCard):
     regions : RegionTable or None
     weights : WhatCounts or None
     histogram : Histogram
-    curves : Curves or None
+    curve : RiskCoverage or None
+    bins : Bins or None
+        The risk-coverage curve, thinned out if it is long, and the bins of a reliability diagram.
     wrong : tuple of ReportedRow
         Rows that are accepted but wrong, the most trusted first.
     review : tuple of ReportedRow
@@ -130,7 +142,8 @@ class ReportFigures(ShownAsCard):
     regions: RegionTable | None
     weights: WhatCounts | None
     histogram: Histogram
-    curves: Curves | None
+    curve: RiskCoverage | None
+    bins: Bins | None
     wrong: tuple[ReportedRow, ...]
     review: tuple[ReportedRow, ...]
     facts: Facts
@@ -221,7 +234,8 @@ def figures_of(
         regions=regions,
         weights=weighed,
         histogram=histogram(decisions, right),
-        curves=None if right is None else curves(right, decisions.trust),
+        curve=None if right is None else risk_coverage(right, decisions.trust).thinned(N_CURVE),
+        bins=None if right is None else reliability_bins(right, decisions.trust),
         wrong=wrong,
         review=review,
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),

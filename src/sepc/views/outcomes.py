@@ -55,6 +55,12 @@ class RiskCoverage(ShownOnOneLine):
     risk: FloatArray
     aurc: float
 
+    def thinned(self, most: int) -> RiskCoverage:
+        """The curve with at most this many points."""
+        n = len(self.risk)
+        kept = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        return RiskCoverage(self.coverage[kept], self.risk[kept], self.aurc)
+
 
 def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
     """Which labels are the true ones."""
