@@ -35,7 +35,7 @@ def as_rows(row: Any) -> Any:
         row = _pandas().DataFrame([row])
     if type(row).__name__ == "Series" and hasattr(row, "to_frame"):
         # In a Series, the columns of a mixed table have lost their types.
-        row = row.to_frame().T.inferobjects()
+        row = row.to_frame().T.infer_objects()
     if not is_table(row):
         row = np.asarray(row)
         row = row[np.newaxis] if row.ndim == 1 else row
