@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,6 +40,7 @@ def json_fields(record: Any) -> dict[str, Any]:
     return {field.name: json_value(getattr(record, field.name)) for field in fields(record)}
 
 
+@cache
 def version_of(package: str) -> str:
     """The version of an installed package; "0+unknown" for one that only lies on the path, as a source folder does."""
     # Imported here, since it takes as long as all else that the command starts with.
@@ -192,6 +194,9 @@ def name_of(value: Any) -> str:
 
 def visible(text: str) -> str:
     r"""The text on one line, with invisible and control characters replaced by codes such as ``\x1b``."""
+    # Most texts have nothing to replace, and this is asked of every text of a page.
+    if text.isprintable() and "  " not in text:
+        return text
     return HIDDEN.sub(_code, SPACES.sub(" ", text))
 
 

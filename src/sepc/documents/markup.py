@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -56,18 +57,24 @@ def _inside(child: Any) -> str:
         return child
     if child is None:
         return ""
-    if isinstance(child, Iterable) and not isinstance(child, str):
+    if not isinstance(child, str) and isinstance(child, Iterable):
         return join(child)
     # No line break between a number and its percent sign.
     return escape(visible(str(child))).replace(" %", "\u00a0%")
 
 
-def _attribute(name: str, value: Any) -> str:
-    if value is None or value is False:
-        return ""
+@cache
+def _attribute_name(name: str) -> str:
     name = name.rstrip("_").replace("_", "-")
     if not ATTRIBUTE.fullmatch(name) or name.startswith("on"):
         raise ValueError(f"{name!r} is not an attribute that a report may have.")
+    return name
+
+
+def _attribute(name: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = _attribute_name(name)
     if value is True:
         return f" {name}"
     if name == "href" and not str(value).startswith("#"):
