@@ -43,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows with the same predicted label, or the same cause for not being accepted."""
+    """Rows with the same predicted label, cause for not being accepted, or value of a column."""
 
     name: str
     n_rows: int
@@ -90,22 +90,23 @@ def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | No
 
 def by_label(decisions: Decisions, right: BoolArray | None, classes: NDArray[Any]) -> tuple[Group, ...]:
     """Summarise the rows by predicted label, in the order of the classes."""
-    label = np.asarray(decisions.label)
-    return tuple(_group(name_of(cls), label == cls, decisions, right) for cls in classes)
+    label, accepted = np.asarray(decisions.label), np.asarray(decisions.accepted)
+    return tuple(group_of(name_of(cls), label == cls, accepted, right) for cls in classes)
 
 
 def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]:
     """Summarise the rows by each cause that occurs."""
-    causes = decisions.cause
+    causes, accepted = decisions.cause, np.asarray(decisions.accepted)
     return tuple(
-        _group(cause.name, causes == cause, decisions, right, cause.meaning)
+        group_of(cause.name, causes == cause, accepted, right, cause.meaning)
         for cause in Cause
         if (causes == cause).any()
     )
 
 
-def _group(name: str, rows: BoolArray, decisions: Decisions, right: BoolArray | None, meaning: str = "") -> Group:
-    accepted = rows & np.asarray(decisions.accepted)
+def group_of(name: str, rows: BoolArray, accepted: BoolArray, right: BoolArray | None, meaning: str = "") -> Group:
+    """Count the rows that are accepted and right."""
+    accepted = rows & accepted
     n_right, n_right_accepted = (
         (None, None) if right is None else (int((right & chosen).sum()) for chosen in (rows, accepted))
     )

@@ -29,6 +29,7 @@ from sepc.reporting._model_figures import RegionRow, WhatCounts
 from sepc.reporting._partition_chart import line_id, place_id
 from sepc.reporting._rows import ColumnResults, ReportedRow
 from sepc.reporting.figures import ReportFigures
+from sepc.statistics.rates import rate_interval
 from sepc.views.charts import (
     confusion_chart,
     curve_charts,
@@ -221,8 +222,8 @@ def _by_column(results: Sequence[ColumnResults]) -> list[Part]:
             [
                 group.name,
                 f"{group.n_rows:,}",
-                share_of(group.n_accepted, group.n_rows, group.accepted),
-                *([share_of(group.n_right_accepted, group.n_accepted, group.right)] if right else []),
+                _share_within(group.n_accepted, group.n_rows),
+                *([_share_within(group.n_right_accepted, group.n_accepted)] if right else []),
                 f"{group.n_rows - group.n_accepted:,}",
             ]
             for group in column.groups
@@ -230,6 +231,11 @@ def _by_column(results: Sequence[ColumnResults]) -> list[Part]:
         head = (column.column, "rows", "accepted", *right, "to a person")
         made.append(Table(f"By {column.column}", head, rows))
     return made
+
+
+def _share_within(n: int | None, n_all: int) -> Cell:
+    low, high = (0.0, 1.0) if n is None or not n_all else map(float, rate_interval(n, n_all))
+    return share_of(n, n_all, (low, high))
 
 
 def _groups(figures: ReportFigures) -> list[Part]:

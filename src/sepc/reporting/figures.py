@@ -39,12 +39,13 @@ from sepc.reporting._held_out import (
 from sepc.reporting._model_figures import (
     RegionTable,
     WhatCounts,
+    category_positions,
     class_overlaps_of,
+    names_of_regions,
     region_table,
     what_counts,
 )
 from sepc.reporting._partition_chart import partition_figure
-from sepc.reporting._partitions import category_positions, names_of_regions
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
