@@ -45,13 +45,14 @@ class _Drawn(NamedTuple):
         alike: dict[tuple[Look, bool], list[int]] = {}
         for i in rows:
             alike.setdefault((self.looks[i], bool(self.accepted[i])), []).append(i)
-        marks = [
-            Points(*self.places[some].T.tolist(), look, is_hollow=not accepted)
-            for (look, accepted), some in sorted(alike.items(), key=lambda item: -len(item[1]))
-        ]
-        wrong = [i for i in rows if self.wrong[i]]
-        crosses = self.places[wrong].T.tolist() if wrong else []
-        return [*marks, Points(*crosses, "ink", "wrong label", shape="cross", size=4.2)] if wrong else marks
+        marks = []
+        for (look, accepted), some in sorted(alike.items(), key=lambda item: -len(item[1])):
+            x, y = self.places[some].T.tolist()
+            marks.append(Points(x, y, look, is_hollow=not accepted))
+        if wrong := [i for i in rows if self.wrong[i]]:
+            x, y = self.places[wrong].T.tolist()
+            marks.append(Points(x, y, "ink", "wrong label", shape="cross", size=4.2))
+        return marks
 
 
 def partition_figure(
@@ -101,14 +102,15 @@ def partition_figure(
     for i in np.flatnonzero(is_inside).tolist():
         by_region.setdefault(int(decisions.region[chosen[i]]), []).append(i)
     for region, inner in sorted(by_region.items(), key=lambda item: -len(item[1])):
-        own = rows.marks(inner)
+        own: list[Any] = list(rows.marks(inner))
         if region in regions:
-            ovals = [f"ellipse-{k}" for k in regions[region].ellipsoids if k in shadows]
-            own = [Linked(place_id(region), line_id(region), regions[region].name, own, ovals, "place")]
+            outline = [f"ellipse-{k}" for k in regions[region].ellipsoids if k in shadows]
+            own = [Linked(place_id(region), line_id(region), regions[region].name, own, outline, "place")]
         marks += own
     for k, name in enumerate(names if has_names else ()):
         if len(of_class := places[is_inside & (np.asarray(owners) == k)]):
-            marks.append(Words(*np.median(of_class, axis=0).tolist(), short(name, 12), "class-name"))
+            x_middle, y_middle = np.median(of_class, axis=0).tolist()
+            marks.append(Words(x_middle, y_middle, short(name, 12), "class-name"))
     for i, position in enumerate(chosen.tolist()):
         if position in listed:
             marks.append(_spot(position, np.clip(places[i], low, high), listed[position]))
