@@ -100,7 +100,8 @@ class PartitionDisplay(Display):
         y : array of shape (n,), optional
             Their labels; without labels, rows are grey.
         features : pair of str or int, optional
-            The features on the axes, by name or position. By default the two that separate the ellipsoids best.
+            The features on the axes, by name or position. By default the two in which the
+            classes are farthest apart.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import SEPModel, even_variance
 from sepc.shapes.ellipsoid import Ellipsoid
 
 # Added to the within-class variance, as a share of the total, to avoid dividing by zero for constant features.
@@ -70,15 +70,20 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
 
 
 def best_plane(model: SEPModel) -> Plane:
-    """The plane of the two features that separate the ellipsoids of a model best."""
-    names, ellipsoids = placed_names(model), [model.ellipsoid(k) for k in range(model.n_ellipsoids)]
+    """The plane of the two features in which the classes of a model are farthest apart."""
+    names = placed_names(model)
     if len(names) < 2:
         needed = "two features" if model.alone is None else "two features that are not standalone"
         raise ValueError(f"This plot needs {needed}; the model has only {names[0]!r}.")
-    if len(names) == 2 or not ellipsoids:
+    if len(names) == 2:
         return feature_plane(names, (0, 1))
-    first, second = most_separating_features(ellipsoids)[:2].tolist()
-    return feature_plane(names, (first, second))
+    share = np.maximum(model.place_rows, 1) / np.maximum(model.place_rows, 1).sum()
+    owners = np.concatenate([model.owners, model.isolated_owners])
+    between, within = _scatters(np.concatenate([model.centers, model.isolated]), owners, share)
+    for weight, root in zip(share.tolist(), model.roots, strict=False):
+        axes = np.linalg.inv(root)
+        within = within + even_variance(weight, len(names)) * (axes @ axes.T)
+    return feature_plane(names, _best_pair(between, within))
 
 
 def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
@@ -125,23 +130,26 @@ def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
 
 def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, int]:
     """Positions of the two features in which the classes are farthest apart, the better one first."""
-    between, within = _scatters(rows, labels)
-    alone = np.diag(between) / np.diag(within)
+    return _best_pair(*_scatters(rows, labels, np.full(len(rows), 1.0 / len(rows))))
+
+
+def _best_pair(between: FloatArray, within: FloatArray) -> tuple[int, int]:
     separation, spread = np.diag(between), np.diag(within)
+    alone = separation / spread
     # The trace of `inverse(within) @ between` for every pair of features, written out.
     crossed = np.outer(spread, separation) + np.outer(separation, spread) - 2.0 * within * between
-    separation = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
-    pair = np.unravel_index(separation.argmax(), separation.shape)
+    of_pairs = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
+    pair = np.unravel_index(of_pairs.argmax(), of_pairs.shape)
     first, second = sorted(map(int, pair), key=lambda j: -alone[j])
     return first, second
 
 
-def _scatters(rows: FloatArray, labels: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """The between-class and the within-class covariance."""
-    centered = rows - rows.mean(axis=0)
-    values, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    means = np.stack([np.bincount(which, column) for column in centered.T], axis=1) / counts[:, np.newaxis]
-    inner = centered - means[which]
-    total = centered.var(axis=0)
+def _scatters(rows: FloatArray, labels: NDArray[Any], share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The between-class and the within-class covariance of rows that are these shares of all."""
+    centered = rows - share @ rows
+    which = np.unique(labels, return_inverse=True)[1]
+    of_class = np.bincount(which, share)
+    means = np.stack([np.bincount(which, share * column) for column in centered.T], axis=1) / of_class[:, np.newaxis]
+    inner, total = centered - means[which], share @ centered**2
     ridge = LEAST_WITHIN * np.where(total > 0.0, total, 1.0)
-    return (means.T * counts) @ means / len(rows), inner.T @ inner / len(rows) + np.diag(ridge)
+    return (means.T * of_class) @ means, (inner.T * share) @ inner + np.diag(ridge)
