@@ -28,10 +28,10 @@ classifier = SEPClassifier().fit(X[three], y)
 PartitionDisplay.from_estimator(classifier, X[three], y, features=("worst area", "mean texture"))
 plt.show()
 
-# %% By default the picture shows the two principal axes, here of all thirty features. The projections lie on top of
-# each other, while the ellipsoids themselves are nearly pure. That is not a good sign: thirty features leave room
-# around every row. Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do not depend
-# on them alone: :class:`sepc.plot.WeightsDisplay` shows the shape functions of the features that also count.
+# %% By default the picture shows the two features in which the classes are farthest apart, here of thirty. Projections
+# lie on top of each other, while the ellipsoids themselves are nearly pure. That is not a good sign: thirty features
+# leave room around every row. Fitted on every other row, such ellipsoids miss most of the rows between them. Labels do
+# not depend on them alone: :class:`sepc.plot.WeightsDisplay` shows the shape functions of the features that also count.
 
 classifier = SEPClassifier().fit(X, y)
 PartitionDisplay.from_estimator(classifier, X, y)

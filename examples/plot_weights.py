@@ -1,6 +1,6 @@
 """
-Feature curves and ellipsoid weights
-====================================
+Feature curves
+==============
 
 The label of a row is the one with the largest sum of terms: one for each feature, read off its shape function, and one
 for each ellipsoid. The picture shows the curves of the six features that count most, in their own units. Values above

@@ -9,19 +9,33 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_layers import MODULES, SOURCE
 
+from sepc.cards import brief
 from sepc.wording import (
     AS_SET,
+    calendar_day,
+    cases_of,
+    check_number,
     columns_of,
     counted,
+    deviations,
+    did_you_mean,
     floored_percent,
     interval,
+    json_value,
     listed,
+    log_odds,
     name_of,
+    numbers,
+    p_in_short,
     percent,
+    points,
+    printable,
+    quantity,
     short,
     shown,
     visible,
     with_counts,
+    with_number,
 )
 
 # Where else a percentage could be made: a format of Python's own, or a hundredfold.
@@ -117,3 +131,35 @@ def test_counts_lists_and_names():
     assert (name_of(np.int64(2020)), columns_of("漢字 e\u0301")) == ("2020", 6)
     assert floored_percent(0.57) == "57 %"  # 1000 * 0.57 is 569.9999999999999
     assert floored_percent(0.97299) == "97.2 %"
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ([points(0.0612), points(-0.02)], ["+6.1", "-2.0"]),
+        ([interval(0.97299, 0.9996), interval(0.0, 0.03101)], ["97.2 % to over 99.9 %", "0 % to 3.2 %"]),
+        (did_you_mean(["Glucose", "heigth", "ward"], ["glucose", "height"]), " Did you mean 'glucose' and 'height'?"),
+        (printable("one\ntwo, \x1b[31mred"), "one\ntwo, \\x1b[31mred"),
+        ([numbers([0.5, 2.0]), numbers(range(30))], ["(0.5, 2)", "(0, 1, 2, 3, … 26 more)"]),
+        ([with_number("a", 3), with_number("a (b)", 3)], ["a (region 3)", "a (b; region 3)"]),
+        ([p_in_short(0.03), p_in_short(0.03, "= "), p_in_short(1e-12, "= ")], ["0.03", "= 0.03", "< 0.0001"]),
+        ([log_odds(value) for value in (1.25, -0.04, 0.001, -0.0)], ["+1.2", "-0.04", "0.0", "0.0"]),
+        ([deviations(1.0), deviations(1.4142)], ["1 deviation", "1.41 deviations"]),
+        ([quantity(value) for value in (1020.0, 1234.56, 33.514, 0.13472)], ["1,020", "1,235", "33.5", "0.135"]),
+        ([quantity(value) for value in (-2e-9, 3e17)], ["-2e-09", "3e+17"]),
+        (calendar_day(20_000.4), "2024-10-04"),
+        ([cases_of("benign"), cases_of(3, " like it")], ["benign cases", "cases of 3 like it"]),
+        ([brief(np.eye(30)), brief(np.array([0.5, 2.0])), brief(("a",))], ["(30, 30) array", "[0.5, 2]", "('a',)"]),
+    ],
+)
+def test_numbers_and_phrases_by_hand(made, text):
+    assert made == text
+
+
+def test_values_for_json_and_limits_of_numbers():
+    assert json_value({"trust": np.array([0.5, np.nan]), 3: ("a", np.int64(1))}) == {
+        "trust": [0.5, None],
+        "3": ["a", 1],
+    }
+    with pytest.raises(ValueError, match=r"max_risk is the text '0.02'; it must be a number above 0 and below 1."):
+        check_number("max_risk", "0.02", above=0, below=1)

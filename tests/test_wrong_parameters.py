@@ -58,7 +58,6 @@ PARAMETERS = [
     ("n_rows or None", call(sepc.look, X, Y)),
     ("tol", call(sepc.enclose, X)),
     ("max_rounds", call(sepc.enclose, X)),
-    ("small", call(sepc.Landscape, X, Y)),
     ("fit_rows or None", call(sepc.Landscape, X, Y)),
     ("coverage", call(risk_at_coverage, Y, Y)),
     ("risk", call(coverage_at_risk, Y, Y)),

@@ -1,8 +1,8 @@
 """How long a landscape takes, part by part, and how much of what it says depends on the rows that were partitioned.
 
 "seconds" is wall time on a machine that others use too, "CPU seconds" what the process itself used, with one BLAS
-thread. The parts are those of the CPU seconds: reading and sampling the table, the ellipsoids of the classes and their
-overlaps (all rows), the partition (a sample) and counting all rows in it.
+thread. The parts are those of the CPU seconds: reading the table, the ellipsoids of the classes and their overlaps (all
+rows), and the partition of a sample with the counts of all rows in it.
 
 The second table repeats the landscape with other samples of rows to partition. "new rows" are rows of the other half of
 the table, placed in the landscape of the first half: the share of them in its mixed regions, and in no ellipsoid.
@@ -28,13 +28,7 @@ from sepc_benchmarks import datasets
 from sepc_benchmarks.measure import arguments, save, show
 
 Table = tuple[NDArray[np.float64], NDArray[Any]]
-PARTS = {
-    "rows_by_class": "table",
-    "class_ellipsoids": "ellipsoids",
-    "overlaps_of": "overlaps",
-    "_fit": "partition",
-    "count_in": "counting",
-}
+PARTS = {"_checked": "table", "_overlaps_of": "overlaps", "_fit": "partition"}
 
 
 def mixture(n: int, d: int = 10) -> Table:

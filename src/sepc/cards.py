@@ -150,13 +150,7 @@ class ShownOnOneLine:
 
 
 def brief(value: Any) -> str:
-    """A short form of a value: short arrays and tuples in full, longer ones by size, other objects by type.
-
-    Examples
-    --------
-    >>> brief(np.eye(30)), brief(np.array([0.5, 2.0])), brief(("a", "b"))
-    ('(30, 30) array', '[0.5, 2]', "('a', 'b')")
-    """
+    """A short form of a value: short arrays and tuples in full, longer ones by size, other objects by type."""
     if isinstance(value, np.ndarray) and value.ndim:
         if value.ndim > 1 or value.size > MOST_IN_FULL:
             return f"{value.shape} array"

@@ -11,7 +11,7 @@ from sepc.estimators.sep.fitted import FittedEllipsoid, History, Hyperplane, Reg
 from sepc.estimators.trusted_decisions import TrustedDecisions, TrustModel
 from sepc.io.history import ModelHistory
 from sepc.io.inspection import Inspection
-from sepc.landscape.figures import LandscapeFigures, Overlap
+from sepc.landscape.landscape import LandscapeFigures, Overlap
 from sepc.looking.findings import Finding, Findings
 from sepc.looking.suspects import Suspects
 from sepc.model.proofs import Proof, Proofs

@@ -10,32 +10,19 @@ from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from difflib import get_close_matches
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Convert NumPy scalars and arrays to plain Python; anything else is returned unchanged.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plain(np.str_("benign")), plain(np.int64(3)), plain(np.arange(2)), plain(None)
-    ('benign', 3, [0, 1], None)
-    """
+    """Convert NumPy scalars and arrays to plain Python; anything else is returned unchanged."""
     # NumPy is not imported here: the command starts without it.
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def json_value(value: Any) -> Any:
-    """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON lacks, become None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> json_value({"trust": np.array([0.5, np.nan]), 3: ("a", np.int64(1))})
-    {'trust': [0.5, None], '3': ['a', 1]}
-    """
+    """Convert a value to dicts, lists, strings and numbers; NaN and infinity, which JSON lacks, become None."""
     value = plain(value)
     if hasattr(value, "to_dict"):
         return json_value(value.to_dict())
@@ -53,6 +40,7 @@ def json_fields(record: Any) -> dict[str, Any]:
     return {field.name: json_value(getattr(record, field.name)) for field in fields(record)}
 
 
+@cache
 def version_of(package: str) -> str:
     """The version of an installed package; "0+unknown" for one that only lies on the path, as a source folder does."""
     # Imported here, since it takes as long as all else that the command starts with.
@@ -113,35 +101,17 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def points(difference: float) -> str:
-    """Format a difference of shares in percentage points, with its sign.
-
-    Examples
-    --------
-    >>> points(0.0612), points(-0.02)
-    ('+6.1', '-2.0')
-    """
+    """Format a difference of shares in percentage points, with its sign."""
     return f"{100.0 * difference:+.1f}"
 
 
 def floored_percent(share: float, digits: int = 1) -> str:
-    """Format a share as a percentage rounded down, for lower bounds and progress.
-
-    Examples
-    --------
-    >>> floored_percent(0.97299), floored_percent(0.9999), floored_percent(0.0004)
-    ('97.2 %', '99.9 %', '0 %')
-    """
+    """Format a share as a percentage rounded down, for lower bounds and progress."""
     return _format_percentage(_hundredfold(share).quantize(_step(digits), ROUND_FLOOR, PRECISE))
 
 
 def interval(low: float, high: float, digits: int = 1) -> str:
-    """Format an interval of shares, rounded outwards so that it contains the exact one.
-
-    Examples
-    --------
-    >>> interval(0.97299, 0.9996), interval(0.0, 0.03101)
-    ('97.2 % to over 99.9 %', '0 % to 3.2 %')
-    """
+    """Format an interval of shares, rounded outwards so that it contains the exact one."""
     return f"{_percent(low, digits, ROUND_FLOOR)} to {_percent(high, digits, ROUND_CEILING)}"
 
 
@@ -172,24 +142,12 @@ def _format_percentage(value: Decimal) -> str:
 
 
 def counted(n: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun in the singular or plural.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row"), counted(0, "class", "classes")
-    ('1 row', '1,200 rows', '0 classes')
-    """
+    """A number with its noun in the singular or plural."""
     return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
 
 
 def listed(parts: Iterable[str], most: int | None = None) -> str:
-    """Join parts with commas and "and"; those beyond `most` are counted.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed("abcdef", most=2)
-    ('a', 'a, b and c', 'a, b and 4 more')
-    """
+    """Join parts with commas and "and"; those beyond `most` are counted."""
     *first, last = list(parts) or [""]
     if most is not None and len(first) >= most:
         first, last = [*first, last][:most], f"{len(first) + 1 - most:,} more"
@@ -197,14 +155,7 @@ def listed(parts: Iterable[str], most: int | None = None) -> str:
 
 
 def shown(label: Any) -> str:
-    """A label as it is written in Python code.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shown(np.str_("benign")), shown(np.int64(3))
-    ("'benign'", '3')
-    """
+    """A label as it is written in Python code."""
     return repr(plain(label))
 
 
@@ -219,14 +170,7 @@ def check_number(
     whole: bool = False,
     instead: str = "",
 ) -> None:
-    """Raise, in the same words everywhere, unless a parameter is a finite number within limits.
-
-    Examples
-    --------
-    >>> check_number("max_risk", "0.02", above=0, below=1)
-    Traceback (most recent call last):
-    ValueError: max_risk is the text '0.02'; it must be a number above 0 and below 1.
-    """
+    """Raise, in the same words everywhere, unless a parameter is a finite number within limits."""
     is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if not (is_number and least <= value <= most and above < value < below):
         words = {"of at least": least, "above": above, "at most": most, "below": below}
@@ -237,13 +181,7 @@ def check_number(
 
 
 def did_you_mean(wrong: Sequence[str], names: Iterable[str]) -> str:
-    """A question to append to an error: the most similar of `names` to each wrong one; empty if none is similar.
-
-    Examples
-    --------
-    >>> did_you_mean(["Glucose", "heigth", "ward"], ["glucose", "height", "age"])
-    " Did you mean 'glucose' and 'height'?"
-    """
+    """A question to append to an error: the most similar of `names` to each wrong one; empty if none is similar."""
     folded = {name.casefold(): name for name in names}
     matches = [match for name in wrong for match in get_close_matches(name.casefold(), list(folded), n=1)]
     return f" Did you mean {listed(shown(folded[match]) for match in dict.fromkeys(matches))}?" if matches else ""
@@ -255,25 +193,15 @@ def name_of(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with invisible and control characters replaced by codes such as ``\x1b``.
-
-    Examples
-    --------
-    >>> visible("two\nlines, \x1b[31mred")
-    'two lines, \\x1b[31mred'
-    """
+    r"""The text on one line, with invisible and control characters replaced by codes such as ``\x1b``."""
+    # Most texts have nothing to replace, and this is asked of every text of a page.
+    if text.isprintable() and "  " not in text:
+        return text
     return HIDDEN.sub(_code, SPACES.sub(" ", text))
 
 
 def printable(text: str) -> str:
-    r"""The text, with control and invisible characters replaced by codes such as ``\x1b``; line breaks stay.
-
-    Examples
-    --------
-    >>> print(printable("one\ntwo, \x1b[31mred"))
-    one
-    two, \x1b[31mred
-    """
+    r"""The text, with control and invisible characters replaced by codes such as ``\x1b``; line breaks stay."""
     return "\n".join(HIDDEN.sub(_code, line) for line in text.split("\n"))
 
 
@@ -283,13 +211,7 @@ def _code(match: re.Match[str]) -> str:
 
 
 def short(text: str, longest: int = LONGEST_NAME) -> str:
-    """The text, shortened in the middle if it is longer than `longest`.
-
-    Examples
-    --------
-    >>> short("mean concave points", 11)
-    'mean …oints'
-    """
+    """The text, shortened in the middle if it is longer than `longest`."""
     if len(text) <= longest:
         return text
     end = (longest - 1) // 2
@@ -308,13 +230,7 @@ def _width(sign: str) -> int:
 
 
 def numbers(values: Any) -> str:
-    """Numbers in brackets; only the first few of many.
-
-    Examples
-    --------
-    >>> numbers([0.5, 2.0]), numbers(range(30))
-    ('(0.5, 2)', '(0, 1, 2, 3, … 26 more)')
-    """
+    """Numbers in brackets; only the first few of many."""
     kept = [plain(value) for value in values]
     more = [f"… {len(kept) - MOST_NUMBERS:,} more"] if len(kept) > MOST_NUMBERS else []
     return f"({', '.join([f'{value:.4g}' for value in kept[:MOST_NUMBERS]] + more)})"
@@ -332,13 +248,7 @@ def with_counts(labels: Iterable[Any], counts: Iterable[int]) -> str:
 
 
 def with_number(where: str, region: int) -> str:
-    """A region's name, with its number in brackets.
-
-    Examples
-    --------
-    >>> with_number("area ≥ 900", 12), with_number("area ≥ 900 (where 2 overlap)", 3), with_number("region 12", 12)
-    ('area ≥ 900 (region 12)', 'area ≥ 900 (where 2 overlap; region 3)', 'region 12')
-    """
+    """A region's name, with its number in brackets."""
     number = f"region {region}"
     if where == number:
         return where
@@ -346,13 +256,7 @@ def with_number(where: str, region: int) -> str:
 
 
 def p_in_short(p: float, equal: str = "") -> str:
-    """A p-value with two digits, after `equal`; the smallest ones are only bounded.
-
-    Examples
-    --------
-    >>> p_in_short(0.03), p_in_short(0.03, "= "), p_in_short(1e-12, "= ")
-    ('0.03', '= 0.03', '< 0.0001')
-    """
+    """A p-value with two digits, after `equal`; the smallest ones are only bounded."""
     return f"{equal}{p:.2g}" if p >= SMALL_P else f"< {SMALL_P:.4f}"
 
 
@@ -365,37 +269,19 @@ def decimal(value: float) -> str:
 
 
 def log_odds(value: float) -> str:
-    """A term in log-odds, to one decimal, or to two where that would be zero.
-
-    Examples
-    --------
-    >>> log_odds(1.25), log_odds(-0.04), log_odds(0.001), log_odds(-0.0)
-    ('+1.2', '-0.04', '0.0', '0.0')
-    """
+    """A term in log-odds, to one decimal, or to two where that would be zero."""
     text = f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.2f}"
     return "0.0" if float(text) == 0.0 else text
 
 
 def deviations(value: float) -> str:
-    """A distance in standard deviations.
-
-    Examples
-    --------
-    >>> deviations(1.0), deviations(1.4142)
-    ('1 deviation', '1.41 deviations')
-    """
+    """A distance in standard deviations."""
     text = f"{value:.3g}"
     return f"{text} deviation" if text == "1" else f"{text} deviations"
 
 
 def quantity(value: float) -> str:
-    """A feature value: whole numbers in full, others to three significant digits or, from 1,000 up, as integers.
-
-    Examples
-    --------
-    >>> quantity(1020.0), quantity(1234.56), quantity(33.514), quantity(0.13472), quantity(-2e-9), quantity(3e17)
-    ('1,020', '1,235', '33.5', '0.135', '-2e-09', '3e+17')
-    """
+    """A feature value: whole numbers in full, others to three significant digits or, from 1,000 up, as integers."""
     if not math.isfinite(value) or value != 0.0 and not 1e-4 <= abs(value) < LARGEST_WRITTEN_OUT:
         return f"{value:.3g}"
     if value == round(value) or abs(value) >= 1000.0:
@@ -404,13 +290,7 @@ def quantity(value: float) -> str:
 
 
 def calendar_day(days: float) -> str:
-    """A date, given in days since 1 January 1970.
-
-    Examples
-    --------
-    >>> calendar_day(20_000.4)
-    '2024-10-04'
-    """
+    """A date, given in days since 1 January 1970."""
     try:
         return (date(1970, 1, 1) + timedelta(days=math.floor(days))).isoformat()
     except (OverflowError, ValueError):
@@ -418,11 +298,5 @@ def calendar_day(days: float) -> str:
 
 
 def cases_of(label: Any, more: str = "") -> str:
-    """The phrase for cases of a label, followed by `more`.
-
-    Examples
-    --------
-    >>> cases_of("benign"), cases_of(3, " like it")
-    ('benign cases', 'cases of 3 like it')
-    """
+    """The phrase for cases of a label, followed by `more`."""
     return f"{name_of(label)} cases{more}" if isinstance(label, str) else f"cases of {name_of(label)}{more}"

@@ -12,7 +12,7 @@ from sepc import SelectiveClassifier, SEPClassifier
 from sepc.documents.drawing import colour
 from sepc.plot import WeightsDisplay
 
-colors, patches = package_or_skip("matplotlib.colors"), package_or_skip("matplotlib.patches")
+colors = package_or_skip("matplotlib.colors")
 pd = package_or_skip("pandas")
 
 
@@ -53,11 +53,11 @@ def overlapping(figure):
 
 
 @pytest.mark.slow
-def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
+def test_six_curves_in_their_own_units(wdbc):
     classifier, X = wdbc
     display = WeightsDisplay.from_estimator(classifier, X)
     assert [ax.get_xlabel() for ax in display.axes_[:6]] == [curve.name for curve in display.curves]
-    *axes, ellipsoids = display.axes_
+    axes = display.axes_
     assert len(axes) == 6
     assert len({ax.get_ylim() for ax in axes}) == 1
     for ax, curve in zip(axes, display.curves, strict=True):
@@ -68,20 +68,15 @@ def test_six_curves_and_the_ellipsoids_in_their_own_units(wdbc):
         assert len(ax.patches) == len(curve.n_rows)
         assert min(ax.get_yticks()) >= min(one.term.min() for one in display.curves) - 0.5
     assert axes[0].get_ylabel() == "malignant against benign"
-    bars = [bar for bar in ellipsoids.patches if isinstance(bar, patches.Rectangle)]
-    assert [bar.get_width() for bar in bars] == [abs(one.inside) for one in display.ellipsoids]
-    owners = [classifier.model_.owners[one.number] for one in display.ellipsoids]
-    assert [colors.to_hex(bar.get_facecolor()) for bar in bars] == [colour(int(k)) for k in owners]
     assert overlapping(display.figure_) == []
 
 
 @pytest.mark.slow
 def test_one_of_many_classes(letters):
     classifier, X = letters
-    display = WeightsDisplay.from_estimator(classifier, X, label="Q", max_ellipsoids=8)
+    display = WeightsDisplay.from_estimator(classifier, X, label="Q")
     assert display.axes_[0].get_ylabel() == "Q against the others"
-    assert display.axes_[-1].get_title(loc="left").startswith(f"8 of {len(classifier.ellipsoids_)} ellipsoids")
-    assert len(display.axes_) == 5
+    assert len(display.axes_) == 4
     assert overlapping(display.figure_) == []
     with pytest.raises(ValueError, match="'ä'"):
         WeightsDisplay.from_estimator(classifier, label="ä")
@@ -118,9 +113,9 @@ def test_axes_of_the_user(wdbc, plt):
     assert [curve.name for curve in display.curves] == ["worst area", "mean radius"]
     figure.canvas.draw()
     assert all(ax.get_position().x0 > 0.45 for ax in display.axes_)
-    three = plt.subplots(1, 3)[1]
-    again = display.plot(three)
-    assert again.axes_ == tuple(three)
+    two = plt.subplots(1, 2)[1]
+    again = display.plot(two)
+    assert again.axes_ == tuple(two)
     for wrong, message in ((plt.subplots(1, 5)[1], "5 axes"), (plt.figure().add_axes((0.1, 0.1, 0.8, 0.8)), "divided")):
         with pytest.raises(ValueError, match=message):
             display.plot(wrong)

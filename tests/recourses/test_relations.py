@@ -228,31 +228,3 @@ def test_conditions_and_ratios_of_fixed_columns_are_exact():
 def test_mistakes_quote_the_relation(given, message):
     with pytest.raises(ValueError, match=message):
         asked(refused(1)[0], given)
-
-
-def test_known_changes_come_first():
-    table, rng = applicants()[0], np.random.default_rng(0)
-    before = table.sample(200, random_state=1).reset_index(drop=True)
-    after = before.copy()
-    after["debt"] = np.maximum(after["debt"] - rng.uniform(200.0, 1500.0, 200), 0.0)
-    after["tenure"] += rng.integers(0, 12, 200)
-    usual_first = 0
-    for row in refused(1):
-        found = asked(row, ["income = salary + bonus"], changes=(before, after), n_answers=2)
-        shares = [answer.usual for answer in found.answers]
-        assert all(0.0 < share <= 1.0 for share in shares)
-        is_usual = [share >= 0.1 for share in shares]
-        assert is_usual == sorted(is_usual, reverse=True)
-        if is_usual[:1] == [True]:
-            usual_first += 1
-            change = found.answers[0].row.iloc[0]["debt"] - row.iloc[0]["debt"]
-            assert change <= 0.0
-        assert all("of known changes" in answer.summary for answer in found.answers)
-    assert usual_first >= 1
-
-
-def test_changes_must_be_pairs():
-    table, row = applicants()[0], refused(1)[0]
-    for n, message in ((4, "5 rows before and 4 after"), (5, "differ")):
-        with pytest.raises(ValueError, match=message):
-            asked(row, (), changes=(table[:5], table[:n]))

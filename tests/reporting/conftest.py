@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_moons
 
 from sepc import SEPClassifier, report
+from sepc.documents.charts import Linked, Points
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +37,16 @@ def of_many():
     names = np.array([f"kind {k}" for k in range(12)])[y]
     model = SEPClassifier(max_ellipsoids=2).fit(X[::2], names[::2])
     return model.predict(X[1::2]), names[1::2], report(model, X[1::2], names[1::2])
+
+
+@pytest.fixture(scope="session")
+def rows_drawn():
+    """The places of rows in the picture of a partition, one for each mark, without crosses."""
+
+    def places(figure):
+        marks = figure.charts[0].marks
+        groups = [one.marks if isinstance(one, Linked) and one.kind == "place" else [one] for one in marks]
+        points = [one for own in groups for one in own if isinstance(one, Points) and one.shape != "cross"]
+        return [place for one in points for place in zip(one.x, one.y, strict=True)]
+
+    return places

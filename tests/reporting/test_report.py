@@ -38,7 +38,8 @@ def test_figures_are_those_of_the_decisions(moons, decisions, made):
     assert [one.n_rows for one in summary.labels] == [(decisions.label == k).sum() for k in (0, 1)]
     assert sum(one.n_right for one in summary.causes) == right.sum()
     told = json.loads(json.dumps(made.to_dict(), allow_nan=False))
-    assert told["held_out"]["n_rows"] == len(told["picture"]["points"]) == 300
+    assert told["held_out"]["n_rows"] == 300
+    assert told["picture"]["charts"][0]["name"] == "partition"
 
 
 def test_rows_to_review_are_the_least_trusted_with_their_reasons(moons, classifier, decisions, made):
@@ -61,7 +62,7 @@ def test_rows_to_review_are_the_least_trusted_with_their_reasons(moons, classifi
 
 def test_without_labels_nothing_is_said_of_right_and_wrong(moons, classifier):
     made = report(classifier, moons[2])
-    assert made.figures.curves is None
+    assert made.figures.curve is made.figures.bins is None
     assert "right label" not in made.figures.verdict
     assert "give y" in str(made)
     assert "weights are right" not in made.to_html()
@@ -127,11 +128,12 @@ def test_labels_the_model_does_not_know_count_as_wrong_and_are_named():
         assert "(sibirica); they count as wrong" in told
 
 
-def test_points_in_the_picture_are_where_the_rows_are(moons, classifier, made):
-    drawn = made.figures.picture
-    np.testing.assert_allclose([(one.x, one.y) for one in drawn.points], moons[2])
-    assert [one.owner for one in drawn.points] == moons[3].tolist()
-    shadow, ellipsoid = drawn.shadows[0], classifier.ellipsoids_[drawn.shadows[0].number].ellipsoid
+def test_points_in_the_picture_are_where_the_rows_are(moons, classifier, made, rows_drawn):
+    (chart,), X = made.figures.picture.charts, moons[2]
+    low, high = np.array([(axis.low, axis.high) for axis in (chart.x, chart.y)]).T
+    is_inside = ((low < X) & (high > X)).all(axis=1)
+    assert sorted(rows_drawn(made.figures.picture)) == sorted(map(tuple, X[is_inside].tolist()))
+    shadow, ellipsoid = chart.marks[0], classifier.ellipsoids_[0].ellipsoid
     turned = np.linspace(0, 6, 7)
     circle = np.column_stack([np.cos(turned), np.sin(turned)])
     np.testing.assert_allclose(ellipsoid.gauge(shadow.center + circle @ np.reshape(shadow.axes, (2, 2)).T), 1.0)
@@ -154,7 +156,7 @@ def test_a_report_on_a_table_with_text_dates_and_gaps(moons):
     table["seen"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(X)) % 50, "D")
     table.loc[[3, 8], "a"] = np.nan
     made = report(SEPClassifier().fit(table, y), table, y, X_train=table, y_train=y)
-    assert made.figures.picture.n_rows == len(X)
+    assert made.figures.picture is not None
     assert "landscape" not in made.figures.left_out
     (pair,) = made.figures.landscape.overlaps
     n_first = (y[~table["a"].isna()] == 0).sum()

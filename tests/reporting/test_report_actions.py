@@ -10,6 +10,7 @@ from sepc import SelectiveClassifier, SEPClassifier, report
 from sepc.errors import FlatSetWarning
 from sepc.lifecycle import model_card
 from sepc.statistics.rates import rate_interval
+from sepc.wording import interval
 
 pd = package_or_skip("pandas")
 
@@ -166,7 +167,9 @@ def test_results_by_a_column_are_those_of_its_rows(rows, classifier, made):
         own = (table["sex"] == group.name).to_numpy()
         assert (group.n_rows, group.n_accepted) == (own.sum(), (own & decisions.accepted).sum())
         assert group.n_right_accepted == (own & decisions.accepted & right).sum()
-        assert group.right == tuple(map(float, rate_interval(group.n_right_accepted, group.n_accepted)))
+        low, high = map(float, rate_interval(group.n_right_accepted, group.n_accepted))
+        told = f"{group.n_right_accepted} of {group.n_accepted}; {interval(low, high)}"
+        assert told.replace(" %", "\u00a0%") in made.to_html()
     assert len(by_a.groups) == 4
     assert sum(group.n_rows for group in by_a.groups) == 300
 

@@ -3,8 +3,11 @@
 import base64
 import hashlib
 import re
+import shutil
+import subprocess
 import unicodedata
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from optional import package_or_skip
 from sklearn.datasets import load_iris, make_blobs
 
 from sepc import SEPClassifier, report
+from sepc.documents import charts
 from sepc.documents.charts import ticks
 from sepc.documents.markup import Markup, svg, tag
 from sepc.views.charts import overlap_chart
@@ -158,3 +162,38 @@ def test_ticks_are_few_and_inside(start, end):
     found = ticks(start, end)
     assert 2 <= len(found) <= 7
     assert start - 1e-9 * abs(end) <= found[0] < found[-1] <= end + 1e-9 * abs(end)
+
+
+def check_rules(css):
+    """Read rules, and those within an at-rule; fails at what is neither a rule nor a list of declarations."""
+    while css := css.strip():
+        head = re.match(r"[^{};]+\{", css)
+        assert head, css[:80]
+        depth, end = 1, head.end()
+        while depth and end < len(css):
+            depth += {"{": 1, "}": -1}.get(css[end], 0)
+            end += 1
+        inner, selector = css[head.end() : end - 1], head[0]
+        assert depth == 0 == selector.count("(") - selector.count(")"), selector
+        if selector.startswith("@"):
+            check_rules(inner)
+        else:
+            assert inner.rstrip().endswith(";"), inner
+            for declaration in inner.rstrip("; \n").split(";"):
+                assert re.fullmatch(r"\s*-{0,2}[a-z][a-z0-9-]*\s*:[^:{}]+", declaration), declaration
+                assert declaration.count("(") == declaration.count(")"), declaration
+        css = css[end:]
+
+
+def test_the_style_sheet_is_well_formed_and_its_names_are_known():
+    css = re.sub(r'"[^"\n]*"', '""', Path(charts.__file__).with_name("page.css").read_text("utf-8"))
+    check_rules(css)
+    given = set(re.findall(r"(--[\w-]+):", css)) | {"--share", "--fill", "--stroke"}
+    assert set(re.findall(r"var\((--[\w-]+)\)", css)) <= given
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node.js")
+def test_the_script_has_no_syntax_error():
+    script = Path(charts.__file__).with_name("page.js")
+    done = subprocess.run(["node", "--check", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

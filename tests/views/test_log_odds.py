@@ -6,7 +6,7 @@ from mixed_tables import patients
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from sepc import SEPClassifier
-from sepc.views.log_odds import categories_by_feature, contrast_of, curves_of, ellipsoid_weights, spreads_of
+from sepc.views.log_odds import categories_by_feature, contrast_of, curves_of, spreads_of
 
 
 @pytest.fixture(scope="module")
@@ -88,26 +88,6 @@ def test_a_feature_that_is_nearly_always_the_same_is_drawn_as_far_as_it_goes():
     (curve,) = curves_of(classifier.model_, contrast_of(classifier.model_), X, [1])
     assert curve.x[[0, -1]].tolist() == pytest.approx([X[:, 1].min(), X[:, 1].max()])
     assert curve.n_rows.sum() == 10_000
-
-
-def test_ellipsoids_are_told_by_the_terms_of_rows(wdbc):
-    X, classifier = wdbc
-    model = classifier.model_
-    told = ellipsoid_weights(model, contrast_of(model), X)
-    terms = signed_terms(classifier, X, "ellipsoids")
-    assert sorted(one.number for one in told) == list(range(model.n_ellipsoids))
-    for one in told:
-        own = terms[:, one.number]
-        np.testing.assert_allclose(one.size, np.abs(own).mean())
-        np.testing.assert_allclose([one.low, one.high], np.quantile(own, [0.05, 0.95]))
-        ellipsoid = classifier.ellipsoids_[one.number].ellipsoid
-        direction = np.linalg.solve(ellipsoid.root, np.eye(30)[0])
-        row = ellipsoid.center + np.sqrt(30 / 32) * direction
-        np.testing.assert_allclose(ellipsoid.gauge(row[None]), np.sqrt(30 / 32))
-        np.testing.assert_allclose(signed_terms(classifier, row[None], "ellipsoids")[0, one.number], one.inside)
-    sizes = [one.size for one in told]
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(one.low is None and one.size == abs(one.inside) for one in ellipsoid_weights(model, contrast_of(model)))
 
 
 def test_one_of_two_classes_is_the_other_upside_down(wdbc):

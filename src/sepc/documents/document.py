@@ -220,13 +220,7 @@ ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|*_[]#"} | {sign: f"&#
 
 
 def escape_cell(value: object) -> str:
-    r"""Escape text so that it stays in its cell and is not read as markup.
-
-    Examples
-    --------
-    >>> print(escape_cell("a > b|c"))
-    a &#62; b\|c
-    """
+    r"""Escape text so that it stays in its cell and is not read as markup."""
     return visible(" ".join(str(value).split())).translate(ESCAPES)
 
 

@@ -56,15 +56,7 @@ def pyplot() -> Any:
 
 
 def for_matplotlib(name: Any, longest: int = LONGEST) -> str:
-    r"""A user's name as one short line that matplotlib shows as it is, neither as a formula nor hidden in a legend.
-
-    Examples
-    --------
-    >>> for_matplotlib("price_$ (50%)")
-    'price_\\$ (50%)'
-    >>> for_matplotlib("the mean of the largest three values of texture", 20)
-    'the mean o…f texture'
-    """
+    r"""A user's name as one short line that matplotlib shows as it is, neither as a formula nor hidden in a legend."""
     # Characters that no font can show become spaces.
     text = " ".join("".join(sign if sign.isprintable() else " " for sign in visible(str(name))).split())
     # Matplotlib reads text between dollar signs as a formula, and omits names that start with "_" from legends.

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -41,13 +42,7 @@ class Markup(str):
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """An element.
-
-    Examples
-    --------
-    >>> tag("p", "a < b", class_='"quoted"')
-    '<p class="&quot;quoted&quot;">a &lt; b</p>'
-    """
+    """An element."""
     opening = f"<{name}{''.join(_attribute(*pair) for pair in attributes.items())}>"
     return Markup(opening if name in VOID else f"{opening}{join(children)}</{name}>")
 
@@ -62,18 +57,24 @@ def _inside(child: Any) -> str:
         return child
     if child is None:
         return ""
-    if isinstance(child, Iterable) and not isinstance(child, str):
+    if not isinstance(child, str) and isinstance(child, Iterable):
         return join(child)
     # No line break between a number and its percent sign.
     return escape(visible(str(child))).replace(" %", "\u00a0%")
 
 
-def _attribute(name: str, value: Any) -> str:
-    if value is None or value is False:
-        return ""
+@cache
+def _attribute_name(name: str) -> str:
     name = name.rstrip("_").replace("_", "-")
     if not ATTRIBUTE.fullmatch(name) or name.startswith("on"):
         raise ValueError(f"{name!r} is not an attribute that a report may have.")
+    return name
+
+
+def _attribute(name: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = _attribute_name(name)
     if value is True:
         return f" {name}"
     if name == "href" and not str(value).startswith("#"):

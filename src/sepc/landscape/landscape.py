@@ -3,42 +3,200 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from sepc._typing import BoolArray, FloatArray, IntArray
-from sepc.cards import Card, ShownAsCard
+from sepc._typing import BoolArray, FloatArray
+from sepc.cards import Card, ShownAsCard, ShownOnOneLine
 from sepc.columns.table import column_names, is_categorical
 from sepc.errors import FlatSetWarning
+from sepc.estimators.base import check_labels
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.estimators.sep.training_set import Extent, Standardization
-from sepc.kernels.enclose import describe_flat, flat_directions
+from sepc.kernels.enclose import describe_flat, enclose_points, flat_directions
 from sepc.kernels.numeric import single_threaded
-from sepc.landscape.figures import LandscapeFigures, Overlap, class_ellipsoids, overlaps_of
-from sepc.model.counts import Signatures, SignatureTable
-from sepc.model.sep_model import SEPModel
+from sepc.model.counts import SignatureTable
 from sepc.points.in_memory import ArrayPoints
-from sepc.points.inputs import as_points, feature_names, refuse_missing_labels
-from sepc.points.reductions import Transformed
-from sepc.points.row_digest import row_hashes
-from sepc.wording import check_number, counted, listed, percent
+from sepc.points.inputs import as_points, feature_names
+from sepc.shapes.ellipsoid import Ellipsoid, are_disjoint, overlap_ratio
+from sepc.wording import counted, json_fields, listed, percent, with_counts
 
 # More classes than this are counted, not listed.
 MOST_NAMES = 6
+HEAD = ("class", "other", "rows in both", "share of class", "of other")
+
+
+@dataclass(frozen=True, repr=False)
+class Overlap(ShownOnOneLine):
+    """How the ellipsoids of two classes overlap.
+
+    Attributes
+    ----------
+    first, second : int
+        The classes, as positions among the classes of the landscape.
+    disjoint : bool
+        Whether the two ellipsoids have no point in common.
+    n_first, n_second : int
+        Rows of each of the two classes that lie in both ellipsoids.
+    ratio_first, ratio_second : float or None
+        Volume of the smallest ellipsoid around these rows, divided by the volume of the class's ellipsoid. 0 if there
+        are no more such rows than features; None if the class has no more rows than features, since its ellipsoid is
+        flat.
+    """
+
+    first: int
+    second: int
+    disjoint: bool
+    n_first: int
+    n_second: int
+    ratio_first: float | None
+    ratio_second: float | None
+
+
+def overlaps_of(
+    of_class: Sequence[FloatArray], ellipsoids: Sequence[Ellipsoid], unit: FloatArray
+) -> tuple[Overlap, ...]:
+    """The overlap of every pair of classes, in order; `unit` is the standard deviation of each feature."""
+    return tuple(_overlap(i, j, of_class, ellipsoids, unit) for i, j in combinations(range(len(of_class)), 2))
+
+
+def _overlap(
+    i: int, j: int, of_class: Sequence[FloatArray], ellipsoids: Sequence[Ellipsoid], unit: FloatArray
+) -> Overlap:
+    disjoint = are_disjoint(ellipsoids[i], ellipsoids[j])
+    # The rows of a class lie in its own ellipsoid, so only the other one needs a test.
+    in_both = [_inside(of_class[i], ellipsoids[j], disjoint), _inside(of_class[j], ellipsoids[i], disjoint)]
+    n_first, n_second = (int(np.count_nonzero(inside)) for inside in in_both)
+    shared: Ellipsoid | None = None
+    if n_first + n_second > ellipsoids[i].n_features:
+        rows = np.concatenate([of_class[i][in_both[0]], of_class[j][in_both[1]]])
+        shared = enclose_points(ArrayPoints(rows), unit=unit).ellipsoid
+    ratios = [_ratio(shared, ellipsoids[k], len(of_class[k])) for k in (i, j)]
+    return Overlap(i, j, disjoint, n_first, n_second, *ratios)
+
+
+def _inside(rows: FloatArray, other: Ellipsoid, disjoint: bool) -> BoolArray:
+    return np.zeros(len(rows), dtype=np.bool_) if disjoint else other.contains(rows)
+
+
+def _ratio(shared: Ellipsoid | None, whole: Ellipsoid, n_own: int) -> float | None:
+    if n_own <= whole.n_features:
+        return None
+    # All these rows lie in `whole`, so only rounding can push a ratio above 1.
+    return 0.0 if shared is None else min(1.0, overlap_ratio(shared, whole))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LandscapeFigures(ShownAsCard):
+    """A landscape in numbers.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+    classes : tuple of str
+        The labels as text, sorted as labels.
+    n_rows : tuple of int
+        Rows of each class.
+    ellipsoids : tuple of Ellipsoid
+        The smallest ellipsoid around all rows of each class, in the user's features.
+    overlaps : tuple of Overlap
+        Every pair of classes.
+    n_partitioned : int
+        Rows that were partitioned. `n_isolated` counts only these; all other counts and shares below refer to all rows.
+    n_ellipsoids : int
+        Ellipsoids of the partition.
+    n_regions : int
+        Combinations of ellipsoids that contain at least one row.
+    n_mixed : int
+        Regions that hold rows of two or more labels.
+    mixed_share : float
+        Share of the rows in regions that hold two or more labels.
+    outvoted_share : float
+        Share of all rows that lie in such a region and do not have its most common label.
+    outside_share : float
+        Share of the rows in no ellipsoid of the partition.
+    n_isolated : int
+        Partitioned rows in places with too few rows of their label for an ellipsoid.
+    """
+
+    feature_names: tuple[str, ...]
+    classes: tuple[str, ...]
+    n_rows: tuple[int, ...]
+    ellipsoids: tuple[Ellipsoid, ...]
+    overlaps: tuple[Overlap, ...]
+    n_partitioned: int = 0
+    n_ellipsoids: int = 0
+    n_regions: int = 0
+    n_mixed: int = 0
+    mixed_share: float = 0.0
+    outvoted_share: float = 0.0
+    outside_share: float = 0.0
+    n_isolated: int = 0
+
+    @property
+    def n_all(self) -> int:
+        """Rows of all classes."""
+        return sum(self.n_rows)
+
+    @property
+    def inside(self) -> FloatArray:
+        """The share of the rows of each class that lie in the ellipsoid of each other one, and 1 of its own."""
+        shares = np.eye(len(self.classes))
+        for one in self.overlaps:
+            shares[one.first, one.second] = one.n_first / max(self.n_rows[one.first], 1)
+            shares[one.second, one.first] = one.n_second / max(self.n_rows[one.second], 1)
+        return shares
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as lists, numbers and text, ready for JSON."""
+        return json_fields(self)
+
+    def _card(self) -> Card:
+        classes, features = counted(len(self.classes), "class", "classes"), counted(len(self.feature_names), "feature")
+        title = f"Landscape of {counted(self.n_all, 'row')}, {classes}, {features}"
+        facts = [("rows", with_counts(self.classes, self.n_rows)), *(self._partition_facts() if self.overlaps else ())]
+        meeting = sorted(
+            (overlap for overlap in self.overlaps if not overlap.disjoint),
+            key=lambda overlap: -overlap.n_first - overlap.n_second,
+        )
+        rows = tuple(self._cells(overlap) for overlap in meeting)
+        return Card(title, tuple(facts), HEAD, rows, "All figures: to_dict()")
+
+    def _partition_facts(self) -> tuple[tuple[str, str], ...]:
+        sample = "all rows" if self.n_partitioned == self.n_all else f"{self.n_partitioned:,} rows"
+        parts = f"{counted(self.n_ellipsoids, 'ellipsoid')}, {counted(self.n_regions, 'region')}"
+        mixed = f"{percent(self.mixed_share)} of rows, {percent(self.outvoted_share)} with a minority label"
+        n_disjoint = sum(overlap.disjoint for overlap in self.overlaps)
+        return (
+            ("partition", f"{parts}, fitted on {sample}"),
+            ("in mixed regions", mixed if self.n_mixed else "no row"),
+            ("in no ellipsoid", f"{percent(self.outside_share)} of rows" if self.outside_share else "no row"),
+            ("disjoint classes", f"{n_disjoint:,} of {counted(len(self.overlaps), 'pair')}"),
+        )
+
+    def _cells(self, overlap: Overlap) -> tuple[str, ...]:
+        shares = [
+            percent(n / self.n_rows[k])
+            for k, n in ((overlap.first, overlap.n_first), (overlap.second, overlap.n_second))
+        ]
+        return (
+            self.classes[overlap.first],
+            self.classes[overlap.second],
+            f"{overlap.n_first + overlap.n_second:,}",
+            *shares,
+        )
 
 
 def summary_of(summary: LandscapeFigures) -> str:
     """The classes, how their ellipsoids overlap, and how many rows the partition cannot separate."""
     parts = [_classes(summary), *_flat(summary)]
     if summary.overlaps:
-        parts += [_overlaps(summary), _partition(summary), *_small(summary)]
+        parts += [_overlaps(summary), _partition(summary)]
     return " ".join(parts)
 
 
@@ -125,85 +283,6 @@ def _mixed_regions(summary: LandscapeFigures) -> str:
     )
 
 
-def _small(summary: LandscapeFigures) -> list[str]:
-    if summary.n_small == 0:
-        return []
-    is_one = summary.n_small == 1
-    return [
-        f"{counted(summary.n_small, 'ellipsoid')} {'is a small disjunct' if is_one else 'are small disjuncts'}, with "
-        f"less than {percent(summary.small)} of the rows of {'its' if is_one else 'their'} label; "
-        f"{percent(summary.small_share)} of the rows lie in no larger ellipsoid of their label."
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class RowsByClass:
-    """Rows sorted by class, so that the rows of one class are a view, not a copy."""
-
-    rows: FloatArray
-    classes: NDArray[Any]
-    n_rows: IntArray
-    places: IntArray
-    names: tuple[str, ...]
-
-    @cached_property
-    def of_class(self) -> tuple[FloatArray, ...]:
-        """The rows of each class."""
-        return tuple(np.split(self.rows, np.cumsum(self.n_rows)[:-1]))
-
-    def sample(self, n: int | None, fewest: int, seed: int) -> RowsByClass:
-        """Draw about `n` rows in proportion to the classes, but at least `fewest` of each, or all of a smaller one."""
-        if n is None or n >= len(self.rows):
-            return self
-        share = n / len(self.rows)
-        wanted = np.maximum((share * self.n_rows).astype(np.int64), np.minimum(self.n_rows, fewest))
-        starts = np.cumsum(self.n_rows) - self.n_rows
-        parts = zip(self.of_class, starts, wanted.tolist(), strict=True)
-        chosen = np.concatenate([start + _smallest_hashes(rows, k, seed) for rows, start, k in parts])
-        return RowsByClass(self.rows[chosen], self.classes, wanted, self.places[chosen], self.names)
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The label of every row."""
-        return np.repeat(self.classes, self.n_rows)
-
-
-def rows_by_class(X: Any, y: ArrayLike) -> RowsByClass:
-    """Check a table of finite numbers and its labels, and sort the rows by class."""
-    points, names = as_points(X), feature_names(X)
-    labels = _check_labels(y)
-    if len(labels) != points.n_points:
-        raise ValueError(f"X has {points.n_points:,} rows but y has {len(labels):,} labels; give one for each row.")
-    classes, which = np.unique(labels, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    return RowsByClass(points.rows[order], classes, np.bincount(which), order, names)
-
-
-def _check_labels(y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError("Landscape needs the label of every row; y is None.")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    refuse_missing_labels(labels)
-    kinds = sorted({type(label).__name__ for label in labels.tolist()}) if labels.dtype.kind == "O" else []
-    if "str" in kinds and len(kinds) > 1:
-        raise TypeError(f"y mixes labels of types {', '.join(kinds)}, which cannot be sorted; convert them to one.")
-    check_classification_targets(labels)
-    return labels
-
-
-def _smallest_hashes(rows: FloatArray, n: int, seed: int) -> IntArray:
-    if n >= len(rows):
-        return np.arange(len(rows))
-    return np.sort(np.argpartition(row_hashes(rows, seed), n - 1)[:n])
-
-
-# A sample keeps at least this many rows of every class, or all rows of a smaller one, so that rare classes are seen.
-MIN_CLASS_ROWS = 100
-
-# Rows located at a time, to bound the memory used for rows outside all ellipsoids.
-BLOCK_ROWS = 2**16
-
-
 class Landscape(ShownAsCard):
     """Where the classes of a data set lie, where they overlap, and which rows a partition cannot separate.
 
@@ -219,12 +298,9 @@ class Landscape(ShownAsCard):
     n_impure : int or float, default=2
         How many of the partitioned rows in an ellipsoid may have another label: a count, or a share of its own rows.
     fit_rows : int or None, default=3000
-        How many rows to partition, chosen by a hash of their values, in proportion to the classes but at least 100 of
-        each class, or all rows of a smaller one. None for all rows.
+        How many rows to partition, as in `SEPClassifier`. None for all rows.
     max_ellipsoids : int, default=30
         Stop each partition at this many ellipsoids; the rows left are enclosed as they are.
-    small : float, default=0.05
-        An ellipsoid of the partition with less than this share of the rows of its label is a small disjunct.
     random_state : int, RandomState or None, default=0
         Chooses the rows to partition.
     n_jobs : int or None, default=None
@@ -235,7 +311,7 @@ class Landscape(ShownAsCard):
     figures : LandscapeFigures
         Every number of the landscape, as plain data.
     partition : SEPClassifier
-        Fitted on the partitioned rows; its own counts cover only these.
+        Fitted to all rows, of which it partitions at most `fit_rows`.
 
     Notes
     -----
@@ -262,26 +338,27 @@ class Landscape(ShownAsCard):
         n_impure: int | float = 2,
         fit_rows: int | None = 3_000,
         max_ellipsoids: int = 30,
-        small: float = 0.05,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        check_number("small", small, least=0, most=1)
-        if fit_rows is not None:
-            check_number("fit_rows", fit_rows, least=1, whole=True, instead="or None for all rows")
-        rows = _checked_rows(X, y)
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        sample = rows.sample(fit_rows, MIN_CLASS_ROWS, seed)
+        rows, labels = _checked(X, y)
         self.partition: SEPClassifier = SEPClassifier(
             n_impure,
             trust="counts",
             max_ellipsoids=max_ellipsoids,
-            fit_rows=None,
+            fit_rows=fit_rows,
             n_jobs=n_jobs,
             random_state=random_state,
         )
-        _fit(self.partition, X, sample)
-        self.figures: LandscapeFigures = _figures(rows, sample, self.partition.model_, float(small))
+        _fit(self.partition, X, rows, labels)
+        model = self.partition.model_
+        self.figures: LandscapeFigures = replace(
+            _overlaps_of(rows, labels, feature_names(X)),
+            n_partitioned=self.partition.rows_used_.n_partitioned,
+            n_ellipsoids=model.n_ellipsoids,
+            n_isolated=len(model.isolated),
+            **partition_figures(model.table),
+        )
 
     def summary(self) -> str:
         """The landscape in a few sentences."""
@@ -303,113 +380,59 @@ class Landscape(ShownAsCard):
 
 def class_overlaps(X: Any, y: ArrayLike) -> LandscapeFigures:
     """The ellipsoids of the classes and their overlaps, without a partition; its figures are left at zero."""
-    return _class_figures(_checked_rows(X, y))
+    return _overlaps_of(*_checked(X, y), feature_names(X))
 
 
-def _checked_rows(X: Any, y: ArrayLike) -> RowsByClass:
-    table = rows_by_class(X, y)
-    if len(table.rows) < 2:
+def _checked(X: Any, y: ArrayLike) -> tuple[FloatArray, NDArray[Any]]:
+    """The rows and their labels, if all rows are finite numbers."""
+    rows, labels, names = as_points(X).rows, check_labels(y, "Landscape"), feature_names(X)
+    if len(labels) != len(rows):
+        raise ValueError(f"X has {len(rows):,} rows but y has {len(labels):,} labels; give one for each row.")
+    if len(rows) < 2:
         raise ValueError("X has 1 row; a landscape needs at least 2.")
-    points = ArrayPoints(table.rows)
+    points = ArrayPoints(rows)
     extent = Extent.of(points)
-    extent.refuse_extremes(table.names)
+    extent.refuse_extremes(names)
     directions = flat_directions(extent.sized(points), extent.spread)
-    if len(directions) and len(table.rows) > table.rows.shape[1]:
-        message = describe_flat(directions, len(table.rows), table.names)
+    if len(directions) and len(rows) > rows.shape[1]:
+        message = describe_flat(directions, len(rows), names)
         warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=3)
-    return table
+    return rows, labels
 
 
 @single_threaded
-def _fit(classifier: SEPClassifier, X: Any, sample: RowsByClass) -> None:
-    """Fit on the sample, with feature names if all columns have distinct ones."""
+def _overlaps_of(rows: FloatArray, labels: NDArray[Any], names: tuple[str, ...]) -> LandscapeFigures:
+    unit = Standardization.of(Extent.of(ArrayPoints(rows))).scale
+    classes, which, n_rows = np.unique(labels, return_inverse=True, return_counts=True)
+    of_class = np.split(rows[np.argsort(which, kind="stable")], np.cumsum(n_rows)[:-1])
+    ellipsoids = tuple(enclose_points(ArrayPoints(own), unit=unit).ellipsoid for own in of_class)
+    overlaps = overlaps_of(of_class, ellipsoids, unit)
+    return LandscapeFigures(names, tuple(map(str, classes)), tuple(n_rows.tolist()), ellipsoids, overlaps)
+
+
+@single_threaded
+def _fit(classifier: SEPClassifier, X: Any, rows: FloatArray, labels: NDArray[Any]) -> None:
+    """Fit to all rows, with feature names if all columns have distinct ones."""
     names = column_names(X) if hasattr(X, "columns") else []
     is_named = bool(names) and len(set(names)) == len(names) and all(isinstance(name, str) for name in names)
     is_named = is_named and not any(is_categorical(X, name) for name in names)
-    rows = _safe_indexing(X, sample.places) if is_named else sample.rows
     with warnings.catch_warnings():
-        # `_checked_rows` has already warned about all rows; a sample may be flat just because it is small. Nothing is
-        # tested, so copies do no harm.
+        # `_checked` has already warned about all rows. Nothing is tested, so copies do no harm.
         warnings.simplefilter("ignore", FlatSetWarning)
         warnings.filterwarnings("ignore", ".*repeat an earlier one")
-        classifier.set_params(force_features=names if is_named else None).fit(rows, sample.labels)
+        classifier.set_params(force_features=names if is_named else None).fit(X if is_named else rows, labels)
 
 
-@single_threaded
-def _class_figures(rows: RowsByClass) -> LandscapeFigures:
-    unit = Standardization.of(Extent.of(ArrayPoints(rows.rows))).scale
-    ellipsoids = class_ellipsoids(rows.of_class, unit)
-    return LandscapeFigures(
-        feature_names=rows.names,
-        classes=tuple(map(str, rows.classes)),
-        n_rows=tuple(rows.n_rows.tolist()),
-        ellipsoids=ellipsoids,
-        overlaps=overlaps_of(rows.of_class, ellipsoids, unit),
-    )
-
-
-@single_threaded
-def _figures(rows: RowsByClass, sample: RowsByClass, model: SEPModel, small: float) -> LandscapeFigures:
-    table = model.table if sample is rows else count_in(model, rows)
-    partition = figures_of(table, model.owners, small)
-    return replace(
-        _class_figures(rows),
-        n_partitioned=len(sample.rows),
-        n_ellipsoids=model.n_ellipsoids,
-        n_isolated=len(model.isolated),
-        small=small,
-        **vars(partition),
-    )
-
-
-@dataclass(frozen=True)
-class PartitionFigures:
-    """A partition in figures."""
-
-    n_regions: int
-    n_mixed: int
-    mixed_share: float
-    outvoted_share: float
-    outside_share: float
-    n_small: int
-    small_share: float
-
-
-def count_in(model: SEPModel, table: RowsByClass) -> SignatureTable:
-    """Count all rows of a table in the ellipsoids of a model, which may have been fitted on only some of them."""
-    counting = Transformed(Signatures(model.stack, model.slack), model.place)
-    return SignatureTable.of_classes([ArrayPoints(rows).reduce(counting) for rows in table.of_class])
-
-
-def figures_of(table: SignatureTable, owners: IntArray, small: float) -> PartitionFigures:
-    """The figures of a partition whose ellipsoids belong to the classes `owners`."""
+def partition_figures(table: SignatureTable) -> dict[str, Any]:
+    """What regions and the rows counted in them say, in the fields of `LandscapeFigures`."""
     counts, n_rows = table.counts, int(table.counts.sum())
     is_region = table.memberships.any(axis=1)
     is_mixed = is_region & (np.count_nonzero(counts, axis=1) > 1)
     n_outvoted = int((counts.sum(axis=1) - counts.max(axis=1))[is_mixed].sum())
-    is_small = _are_small(table, owners, small)
-    return PartitionFigures(
-        n_regions=table.n_regions,
-        n_mixed=int(is_mixed.sum()),
-        mixed_share=float(counts[is_mixed].sum() / n_rows),
-        outvoted_share=n_outvoted / n_rows,
-        outside_share=float(counts[~is_region].sum() / n_rows),
-        n_small=int(is_small.sum()),
-        small_share=_n_only_in_small(is_small, table, owners) / n_rows,
-    )
-
-
-def _are_small(table: SignatureTable, owners: IntArray, small: float) -> BoolArray:
-    held = table.inside_all(np.eye(len(owners), dtype=np.bool_))
-    n_of_owner = held[np.arange(len(owners)), owners]
-    return np.asarray(n_of_owner < small * table.counts.sum(axis=0)[owners])
-
-
-def _n_only_in_small(is_small: BoolArray, table: SignatureTable, owners: IntArray) -> int:
-    """Number of rows in a small ellipsoid of their own label and in no larger one of that label."""
-    n = 0
-    for k in range(table.counts.shape[1]):
-        members = table.memberships[:, owners == k]
-        small_only = members.any(axis=1) & ~members[:, ~is_small[owners == k]].any(axis=1)
-        n += int(table.counts[small_only, k].sum())
-    return n
+    return {
+        "n_regions": table.n_regions,
+        "n_mixed": int(is_mixed.sum()),
+        "mixed_share": float(counts[is_mixed].sum() / n_rows),
+        "outvoted_share": n_outvoted / n_rows,
+        "outside_share": float(counts[~is_region].sum() / n_rows),
+    }

@@ -83,17 +83,3 @@ def mean_and_deviation(model: SEPModel) -> tuple[FloatArray, FloatArray]:
         deviations = model.usual.overall.std(axis=1) / model.scale
     deviations[model.placed] = deviation
     return model.with_alone(mean[np.newaxis])[0], deviations
-
-
-def mean_and_covariance(model: SEPModel) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of the standardised features of ellipsoids, of shapes (g,) and (g, g)."""
-    places = np.concatenate([model.centers, model.isolated])
-    held = np.maximum(model.place_rows, 1).astype(np.float64)
-    held /= held.sum()
-    mean = held @ places
-    moved = places - mean
-    covariance = (held[:, None] * moved).T @ moved
-    for weight, root in zip(held, model.roots, strict=False):
-        axes = np.linalg.inv(root)
-        covariance += even_variance(weight, len(mean)) * (axes @ axes.T)
-    return mean, covariance

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sepc.cards import ShownOnOneLine
-from sepc.documents.charts import Axis, Bars, Chart, Oval, Points
+from sepc.documents.charts import Axis, Chart, Oval, Points
 from sepc.documents.drawing import draw_all
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import Landscape
+from sepc.landscape.landscape import Landscape, LandscapeFigures
 from sepc.views.charts import overlap_chart
-from sepc.views.planes import Plane, feature_plane, half_widths, limits, most_separating_features, outline
+from sepc.views.planes import Plane, feature_plane, limits, most_separating_features, outline
 from sepc.wording import counted
 
 if TYPE_CHECKING:
@@ -26,13 +25,13 @@ class LandscapeDisplay(ShownOnOneLine):
 
     Create it with `from_landscape`. The left panel shows the exact projections of the ellipsoids; ellipsoids whose
     projections overlap may still be disjoint. The right panel shows, for each pair of classes, the share of the rows of
-    the first that also lie in the ellipsoid of the second. For a single feature, ellipsoids are intervals.
+    the first that also lie in the ellipsoid of the second.
 
     Attributes
     ----------
     figures : LandscapeFigures
-    plane : Plane or None
-        The features on the axes; None for a single feature.
+    plane : Plane
+        The features on the axes.
     is_chosen : bool
         Whether the features were chosen automatically.
     axes_, figure_
@@ -49,7 +48,7 @@ class LandscapeDisplay(ShownOnOneLine):
     """
 
     figures: LandscapeFigures
-    plane: Plane | None
+    plane: Plane
     is_chosen: bool = False
 
     @classmethod
@@ -76,29 +75,26 @@ class LandscapeDisplay(ShownOnOneLine):
         LandscapeDisplay
         """
         figures = landscape.figures if isinstance(landscape, Landscape) else landscape
-        plane = None
-        if features is not None or len(figures.feature_names) > 1:
-            chosen = features or tuple(most_separating_features(figures.ellipsoids)[:2])
-            plane = feature_plane(figures.feature_names, chosen)
+        if len(figures.feature_names) < 2:
+            raise ValueError(f"This plot needs two features; the table has only {figures.feature_names[0]!r}.")
+        chosen = features or tuple(most_separating_features(figures.ellipsoids)[:2].tolist())
+        plane = feature_plane(figures.feature_names, chosen)
         return cls(figures, plane, is_chosen=features is None and len(figures.feature_names) > 2).plot(ax)
 
     def plot(self, ax: Axes | tuple[Axes, Axes] | None = None) -> Self:
         """Draw on the given axes, or on a new figure."""
         overlaps = overlap_chart(self.figures.classes, self.figures.inside.tolist(), fewest=2)
-        charts = [self._ranges() if self.plane is None else self._ellipses(self.plane)]
-        self.axes_: tuple[Axes, ...] = draw_all(charts if overlaps is None else [*charts, overlaps], ax)
+        charts = [self._ellipses()] if overlaps is None else [self._ellipses(), overlaps]
+        self.axes_: tuple[Axes, ...] = draw_all(charts, ax)
         self.figure_: Any = self.axes_[0].figure
         return self
 
-    def _keys(self) -> list[str]:
-        pairs = zip(self.figures.classes, self.figures.n_rows, strict=True)
-        return [f"{name}: {counted(n, 'row')}" for name, n in pairs]
-
-    def _ellipses(self, plane: Plane) -> Chart:
+    def _ellipses(self) -> Chart:
+        plane, pairs = self.plane, zip(self.figures.classes, self.figures.n_rows, strict=True)
         shadows = [plane.shadow(ellipsoid) for ellipsoid in self.figures.ellipsoids]
         marks: list[Any] = []
-        for k, (shadow, key) in enumerate(zip(shadows, self._keys(), strict=True)):
-            x, y = shadow.center.tolist()
+        for k, (shadow, (name, n)) in enumerate(zip(shadows, pairs, strict=True)):
+            (x, y), key = shadow.center.tolist(), f"{name}: {counted(n, 'row')}"
             marks += [
                 Oval((x, y), shadow.inverse_root.ravel().tolist(), k, fill=0.12, width=2.0),
                 Points([x], [y], k, key, size=3.0),
@@ -107,15 +103,3 @@ class LandscapeDisplay(ShownOnOneLine):
         title = f"Ellipsoids of the classes{', in the features that separate them best' if self.is_chosen else ''}"
         x_axis, y_axis = Axis(plane.names[0], left, right), Axis(plane.names[1], low, high)
         return Chart("landscape", title, title, x_axis, y_axis, marks, 480.0, 400.0)
-
-    def _ranges(self) -> Chart:
-        """For a single feature: the range of every class."""
-        ranges = [
-            (float(one.center[0] - half_widths(one)[0]), float(one.center[0] + half_widths(one)[0]))
-            for one in self.figures.ellipsoids
-        ]
-        marks = [Bars([(*ends, k - 0.2, k + 0.2)], k) for k, ends in enumerate(ranges)]
-        low, high = min(end for end, _ in ranges), max(end for _, end in ranges)
-        room = 0.04 * (high - low) or 1.0
-        x, rows = Axis(self.figures.feature_names[0], low - room, high + room), [(key, "") for key in self._keys()]
-        return Chart("landscape", "Ranges of the classes", "", x, Axis(ticks=()), marks, rows=rows)

@@ -18,7 +18,7 @@ from sepc.model.rules import judge
 from sepc.model.sep_model import SEPModel
 from sepc.plot._axes import Display, partition_of
 from sepc.views.outcomes import is_right
-from sepc.views.planes import Plane, ellipsoid_plane, feature_plane, limits, outline, placed_names, principal_plane
+from sepc.views.planes import Plane, best_plane, ellipsoid_plane, limits, outline
 from sepc.wording import counted, name_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class PartitionDisplay(Display):
     model : SEPModel
     ellipsoids : sequence of FittedEllipsoid
     plane : Plane
-        The features or principal axes on the axes.
+        The features on the axes.
     min_trust : float
         The threshold of the classifier.
     rows, owners : arrays
@@ -100,8 +100,8 @@ class PartitionDisplay(Display):
         y : array of shape (n,), optional
             Their labels; without labels, rows are grey.
         features : pair of str or int, optional
-            The features on the axes, by name or position. By default the features of a model that has two, otherwise
-            the first two principal axes of the standardised features.
+            The features on the axes, by name or position. By default the two in which the
+            classes are farthest apart.
         ax : matplotlib axes, optional
             Where to draw; a new figure if not given.
 
@@ -120,11 +120,7 @@ class PartitionDisplay(Display):
         owners = np.full(len(rows), -1)
         for k, label in enumerate(model.classes if y is not None else ()):
             owners[is_right(np.full(len(rows), label), np.asarray(y))] = k
-        if features is not None:
-            plane = ellipsoid_plane(model, features)
-        else:
-            names = placed_names(model)
-            plane = feature_plane(names, (0, 1)) if len(names) == 2 else principal_plane(model)
+        plane = best_plane(model) if features is None else ellipsoid_plane(model, features)
         return cls(model, classifier.ellipsoids_, plane, classifier.min_trust, rows, owners).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

@@ -115,9 +115,7 @@ class ReliabilityDisplay(Display):
         return cls(reliability_bins(right, scores, n_bins), name, ece(right, scores)).plot(ax)
 
     def _chart(self, look: int) -> Chart:
-        bins = self.bins
-        columns = (bins.trust, bins.right, bins.low, bins.high, bins.n_rows)
-        return reliability_chart(columns, f"{self.name} (ECE {self.ece:.3f})", look)
+        return reliability_chart(self.bins, f"{self.name} (ECE {self.ece:.3f})", look)
 
 
 @dataclass(eq=False, repr=False)
@@ -242,7 +240,5 @@ class RiskCoverageDisplay(Display):
         return cls(risk_coverage(is_right(y_pred, y_true), trust), name).plot(ax)
 
     def _chart(self, look: int) -> Chart:
-        curve = self.curve
-        kept = np.unique(np.linspace(0, len(curve.risk) - 1, MOST_POINTS).round().astype(np.int64))
-        key = f"{self.name} (AURC {curve.aurc:.3g})"
-        return risk_coverage_chart(curve.coverage[kept].tolist(), curve.risk[kept].tolist(), self.accepted, key, look)
+        key = f"{self.name} (AURC {self.curve.aurc:.3g})"
+        return risk_coverage_chart(self.curve.thinned(MOST_POINTS), self.accepted, key, look)

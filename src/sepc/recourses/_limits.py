@@ -153,7 +153,6 @@ class Limits:
     is_whole: BoolArray
     choices: Sequence[Choice]
     relations: RowRelations | None = None
-    only: Callable[[FloatArray], BoolArray] | None = None
 
     @cached_property
     def usual(self) -> TrainingSummary:
@@ -239,8 +238,6 @@ class Limits:
         within &= self._allowed[np.arange(len(self.choices)), codes].all(axis=1)
         if self.relations is not None and within.any():
             within[within] = self.relations.allow(rows[within])
-        if self.only is not None and within.any():
-            within[within] = self.only(rows[within])
         return np.asarray(within)
 
     @cached_property

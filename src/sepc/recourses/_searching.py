@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -25,7 +25,6 @@ from sepc.recourses.accepting import bound_acceptance
 from sepc.recourses.bounds import Reach, bound_cost
 from sepc.recourses.finding import Judgements, Target, find
 from sepc.recourses.given_limits import GivenLimit, GivenLimits
-from sepc.recourses.many_rows import USUAL, KnownChanges
 from sepc.recourses.recourse import Answer, Tables, changes_of
 
 
@@ -94,7 +93,6 @@ class AnswerSearch:
     given: GivenLimits
     to: Any
     min_trust: float | None
-    known: KnownChanges | None
 
     @cached_property
     def limits(self) -> Limits:
@@ -141,30 +139,22 @@ class AnswerSearch:
         return Deciding(self.model, self.to, self.min_trust, self.tables)
 
     def answers(self, n: int) -> list[Answer]:
-        """At most `n` different answers: usual ones first if changes are known, then the cheapest first."""
+        """At most `n` different answers, the cheapest first; each leaves alone what an earlier one changes."""
         found: list[Answer] = []
-        known = self.known
-        if known is not None:
-            usual_only = replace(self.limits, only=lambda rows: known.usual(self.limits, rows) >= USUAL)
-            self._explore(found, usual_only, n)
-        self._explore(found, self.limits, len(found) + n)
-        return self._different(found)[:n]
-
-    def _explore(self, found: list[Answer], limits: Limits, enough: int) -> None:
-        """Add answers, each leaving alone some features that an earlier one changes."""
-        n_asked, open_limits = enough - len(found), [limits]
-        for _ in range(TRIES * n_asked):
-            if not open_limits or len(self._different(found)) >= enough:
+        open_limits = [self.limits]
+        for _ in range(TRIES * n):
+            if not open_limits or len(self._different(found)) >= n:
                 break
             limits = open_limits.pop(0)
             answer = self._answer(limits)
             if answer is None:
                 continue
             found.append(answer)
-            if n_asked > 1:
+            if n > 1:
                 main = self._main_changes(limits, answer)
                 open_limits += [limits.with_fixed(main)] if main else []
                 open_limits += [limits.with_fixed([j]) for j in main] if len(main) > 1 else []
+        return self._different(found)[:n]
 
     def _main_changes(self, limits: Limits, answer: Answer) -> list[int]:
         """The dearest changes that together make up more than half of the squared cost, without those that must be."""
@@ -178,7 +168,7 @@ class AnswerSearch:
     def _different(self, answers: list[Answer]) -> list[Answer]:
         """The answers in order, without those that are variations of one before."""
         kept: list[Answer] = []
-        for answer in sorted(answers, key=lambda own: (own.usual is not None and own.usual < USUAL, own.cost)):
+        for answer in sorted(answers, key=lambda own: own.cost):
             if all(answer.overlap(other) < ALIKE for other in kept):
                 kept.append(answer)
         return kept
@@ -187,8 +177,7 @@ class AnswerSearch:
         reached = self.reached if limits is self.limits else bound_cost(limits, self.ellipsoids)
         if not np.isfinite(reached.bound):
             return None
-        seeds = None if self.known is None else self.known.tried_on(limits)
-        found = find(Target(limits, self.owner, self.ellipsoids, self.deciding.judge), reached, seeds)
+        found = find(Target(limits, self.owner, self.ellipsoids, self.deciding.judge), reached)
         if len(found) == 0:
             return None
         cost = float(self.limits.costs(found)[0])
@@ -199,7 +188,6 @@ class AnswerSearch:
             changes_of(self.limits, self.owner, self.tables, found[0]),
             cost,
             max(cost - self.bound, 0.0),
-            None if self.known is None else float(self.known.usual(self.limits, found)[0]),
         )
 
     def blocking(self) -> list[GivenLimit | GivenRelation]:

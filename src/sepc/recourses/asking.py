@@ -18,7 +18,7 @@ from sepc.recourses._relations import GivenRelation, given_relations
 from sepc.recourses._searching import AnswerSearch
 from sepc.recourses.given_limits import GivenLimits, given_limits
 from sepc.recourses.given_row import Row
-from sepc.recourses.many_rows import KnownChanges, ask_each
+from sepc.recourses.many_rows import ask_each
 from sepc.recourses.recourse import Answer, Recourse, as_rows
 from sepc.wording import MOST_NAMES, check_number, listed, plain, shown
 
@@ -38,7 +38,6 @@ def recourse(
     min_trust: float | None = None,
     n_answers: int | None = None,
     relations: Sequence[Any] = (),
-    changes: tuple[Any, Any] | None = None,
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], None] = False,
 ) -> Any:
@@ -77,8 +76,6 @@ def recourse(
         ``>=``; ``"if job = 'none' then salary = 0"`` asks for it in some categories only. A DataFrame has the
         combinations that its columns can have. A function says of the rows of a table which can be; with the name of a
         column, it computes the column.
-    changes : pair of tables, optional
-        Rows before and after changes that happened. Answers that are as usual as one in ten of them come first.
     n_jobs : int, optional
         Processes for the rows of a table, as in joblib.
     progress : bool or callable, default=False
@@ -127,7 +124,6 @@ def recourse(
         min_trust,
         n_answers or (SEVERAL if len(X) == 1 else ONE),
         tuple(given_relations(relations)),
-        None if changes is None else _known_changes(model, changes),
     )
     if len(X) == 1:
         return question.ask(X)
@@ -150,7 +146,6 @@ class Question:
     min_trust: float | None
     n_answers: int
     relations: tuple[GivenRelation, ...]
-    known: KnownChanges | None
 
     @single_threaded
     def ask(self, X: Any) -> Recourse:
@@ -160,7 +155,7 @@ class Question:
         _check_label(decisions, to)
         _check_complete(partition)
         decision = decisions[0]
-        search = AnswerSearch(self.model, X, self._limits(partition, X), to, self.min_trust, self.known)
+        search = AnswerSearch(self.model, X, self._limits(partition, X), to, self.min_trust)
         is_trusted = decision.accepted if self.min_trust is None else decision.trust >= self.min_trust
         if decision.label == to and is_trusted and search.limits.allow(partition.rows)[0]:
             as_it_is = Answer(search.tables, partition.rows, decision, (), 0.0, 0.0)
@@ -177,16 +172,6 @@ class Question:
         fixed = (*self.fixed, *_dropped(partition))
         limits = given_limits(asked, self.cost, fixed, self.bounds, self.direction)
         return replace(limits, relations=self.relations, table=X)
-
-
-def _known_changes(model: Any, changes: Any) -> KnownChanges:
-    try:
-        before, after = (_partition(model, decide_rows(model, as_rows(part))).rows for part in changes)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"changes must be a pair of tables, before and after: {error}") from error
-    if len(before) != len(after):
-        raise ValueError(f"changes has {len(before):,} rows before and {len(after):,} after; give the same rows twice.")
-    return KnownChanges.of(before, after)
 
 
 def _partition(model: Any, decisions: Decisions) -> SEPDecisions:

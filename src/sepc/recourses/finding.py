@@ -216,11 +216,10 @@ MOST_RAISES = 8
 LEAST_COST = 0.2
 
 
-def find(target: Target, reached: Reach, seeds: FloatArray | None = None) -> FloatArray:
+def find(target: Target, reached: Reach) -> FloatArray:
     """The cheapest row found that meets the target, of shape (1, d + Q); no rows if none was found."""
     ways = entries(target, reached)
-    inside = [_depths(target, reached), *map(_walk, ways)]
-    first = target.candidates(np.concatenate(inside if seeds is None else [*inside, seeds]))
+    first = target.candidates(np.concatenate([_depths(target, reached), *map(_walk, ways)]))
     found = [first.found, *(_project_uphill(target, entry) for entry in ways[:PULLED])]
     if len(first) and target.limits.choices:
         found.append(_raise_log_odds(target, first.rows[first.costs.argmin()]))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,7 @@ from sepc._typing import BoolArray, FloatArray
 from sepc.cards import Card, ShownAsCard
 from sepc.columns.table import is_table
 from sepc.decisions.decisions import Decisions, frame_of
-from sepc.recourses._limits import Limits
-from sepc.recourses.recourse import Recourse
+from sepc.recourses.recourse import Recourse, objects
 from sepc.wording import counted, deviations, listed, name_of, percent, shown
 
 if TYPE_CHECKING:
@@ -49,7 +47,6 @@ class RowOutcome(NamedTuple):
     cost: float = np.nan
     trust: float = np.nan
     changes: tuple[tuple[str, Any, Any, str], ...] = ()
-    usual: float = np.nan
     n_answers: int = 0
 
     @classmethod
@@ -64,7 +61,6 @@ class RowOutcome(NamedTuple):
             first.cost,
             float(first.decision.trust),
             tuple((change.feature, change.before, change.after, change.words) for change in first.changes),
-            np.nan if first.usual is None else first.usual,
             len(found.answers),
         )
 
@@ -96,13 +92,12 @@ class RecourseTable(ShownAsCard):
     def to_frame(self) -> pd.DataFrame:
         """One row for each row of the table: the outcome, the bound, and the first answer."""
         columns = {
-            "outcome": _objects(own.outcome for own in self.outcomes),
+            "outcome": objects([own.outcome for own in self.outcomes]),
             "bound": np.array([own.bound for own in self.outcomes]),
             "cost": np.array([own.cost for own in self.outcomes]),
             "trust": np.array([own.trust for own in self.outcomes]),
-            "usual": np.array([own.usual for own in self.outcomes]),
             "n_answers": np.array([own.n_answers for own in self.outcomes], dtype=np.int64),
-            "changes": _objects("; ".join(change[3] for change in own.changes) for own in self.outcomes),
+            "changes": objects(["; ".join(change[3] for change in own.changes) for own in self.outcomes]),
         }
         return frame_of(columns, self.decisions.index)
 
@@ -111,9 +106,9 @@ class RecourseTable(ShownAsCard):
         each = [(i, change) for i, own in enumerate(self.outcomes) for change in own.changes]
         columns = {
             "row": np.array([i for i, _ in each], dtype=np.int64),
-            "feature": _objects(change[0] for _, change in each),
-            "before": _objects(change[1] for _, change in each),
-            "after": _objects(change[2] for _, change in each),
+            "feature": objects([change[0] for _, change in each]),
+            "before": objects([change[1] for _, change in each]),
+            "after": objects([change[2] for _, change in each]),
         }
         return frame_of(columns, None)
 
@@ -228,82 +223,3 @@ def _write_progress(n_done: int, n_rows: int) -> None:
 
 def _quantile(values: FloatArray, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else np.nan
-
-
-def _objects(values: Iterable[Any]) -> Any:
-    every = list(values)
-    column = np.empty(len(every), dtype=object)
-    column[:] = every
-    return column
-
-
-# A change is as unusual as its distance to this nearest known change.
-NEIGHBOUR = 5
-# An answer counts as usual if at least this share of the known changes are at least as unusual.
-USUAL = 0.1
-# The most known changes that are compared, and that are tried on a row.
-MOST_COMPARED, MOST_TRIED = 1_000, 200
-
-
-@dataclass(frozen=True, eq=False)
-class KnownChanges:
-    """Changes of other rows, in the model's features."""
-
-    before: FloatArray
-    after: FloatArray
-
-    @classmethod
-    def of(cls, before: FloatArray, after: FloatArray) -> KnownChanges:
-        """The pairs of rows that are complete and differ; raises a ValueError if there are none."""
-        complete = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1)
-        used = np.flatnonzero(complete & (before != after).any(axis=1))
-        if len(used) == 0:
-            raise ValueError("changes has no pair of complete rows that differ.")
-        if len(used) > MOST_COMPARED:
-            used = np.sort(np.random.default_rng(0).choice(used, MOST_COMPARED, replace=False))
-        return cls(before[used], after[used])
-
-    def tried_on(self, limits: Limits) -> FloatArray:
-        """The row with each of the known changes made, within the limits."""
-        d, n = limits.n_features, min(len(self.before), MOST_TRIED)
-        before, after = self.before[:n], self.after[:n]
-        rows = np.tile(limits.row, (n, 1))
-        values = rows[:, :d] + after[:, :d] - before[:, :d]
-        # Numbers that did not change keep their exact values.
-        rows[:, :d] = np.where(after[:, :d] == before[:, :d], rows[:, :d], np.clip(values, limits.low, limits.high))
-        rows[:, d:] = np.where(after[:, d:] == before[:, d:], rows[:, d:], after[:, d:])
-        return limits.complete(limits.round_whole_numbers(rows))
-
-    def usual(self, limits: Limits, rows: FloatArray) -> FloatArray:
-        """For the change to each row, the share of known changes that are at least as unusual."""
-        scores = self._scores(limits, np.broadcast_to(limits.row, rows.shape), rows, self._neighbour)
-        known = self._known_scores(limits)
-        return np.asarray((1.0 + (known >= scores[:, np.newaxis]).sum(axis=1)) / (1.0 + len(known)))
-
-    @property
-    def _neighbour(self) -> int:
-        return min(NEIGHBOUR, len(self.before)) - 1
-
-    def _known_scores(self, limits: Limits) -> FloatArray:
-        if "scores" not in self._cache:
-            # Each known change is its own nearest one, which does not count.
-            nearest = min(self._neighbour + 1, len(self.before) - 1)
-            self._cache["scores"] = self._scores(limits, self.before, self.after, nearest)
-        return self._cache["scores"]
-
-    @cached_property
-    def _cache(self) -> dict[str, FloatArray]:
-        return {}
-
-    def _scores(self, limits: Limits, before: FloatArray, after: FloatArray, nearest: int) -> FloatArray:
-        """The distance of changes to the known change at a position among the nearest."""
-        d, numbers = limits.n_features, limits.prices > 0.0
-        scale = limits.model.scale[numbers]
-        own = (after - before)[:, :d][:, numbers] / scale
-        known = (self.after - self.before)[:, :d][:, numbers] / scale
-        squared = (own**2).sum(axis=1)[:, np.newaxis] + (known**2).sum(axis=1) - 2.0 * own @ known.T
-        for code in range(d, before.shape[1]):
-            one = np.where(after[:, code] == before[:, code], -1.0, after[:, code])
-            two = np.where(self.after[:, code] == self.before[:, code], -1.0, self.after[:, code])
-            squared = squared + (one[:, np.newaxis] != two)
-        return np.asarray(np.sqrt(np.maximum(np.partition(squared, nearest, axis=1)[:, nearest], 0.0)))

@@ -19,7 +19,7 @@ from sepc.model.names import feature_name, value_in_words
 from sepc.model.training_summary import ANYWHERE
 from sepc.recourses._limits import Choice, Limits
 from sepc.recourses.bounds import Leaf
-from sepc.wording import cases_of, counted, decimal, deviations, listed, name_of, percent, plain, shown, visible
+from sepc.wording import cases_of, counted, decimal, deviations, listed, name_of, plain, shown, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,8 +160,6 @@ class Answer(ShownInLists):
         The root of the sum of the squared costs of the changes.
     added : float
         The cost above the bound: what acceptance takes, beyond reaching an ellipsoid of the label.
-    usual : float or None
-        If changes of other rows are known: the share of them that are at least as unusual as this one.
     """
 
     tables: Tables
@@ -170,7 +168,6 @@ class Answer(ShownInLists):
     changes: tuple[FeatureChange, ...]
     cost: float
     added: float
-    usual: float | None = None
 
     @cached_property
     def row(self) -> Any:
@@ -185,11 +182,8 @@ class Answer(ShownInLists):
 
     @property
     def summary(self) -> str:
-        """Cost, trust and how usual it is."""
-        parts = [f"cost {self.cost:.3g}", f"trust {decimal(self.decision.trust)}"]
-        if self.usual is not None:
-            parts.append(f"as usual as {percent(self.usual, 0)} of known changes")
-        return ", ".join(parts)
+        """Cost and trust."""
+        return f"cost {self.cost:.3g}, trust {decimal(self.decision.trust)}"
 
     def overlap(self, other: Answer) -> float:
         """The share of the squared cost that two answers have in common: same features, changed the same way."""
@@ -202,11 +196,8 @@ class Answer(ShownInLists):
 
     def _card(self) -> Card:
         rows = tuple((change.feature, change.words, decimal(change.cost)) for change in self.changes)
-        facts = [("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost))]
-        facts += [] if self.usual is None else [("as usual as", f"{percent(self.usual, 0)} of known changes")]
-        return Card(
-            f"Answer with {counted(len(self.changes), 'change')}", tuple(facts), ("feature", "change", "cost"), rows
-        )
+        facts = (("trust", decimal(self.decision.trust)), ("cost", deviations(self.cost)))
+        return Card(f"Answer with {counted(len(self.changes), 'change')}", facts, ("feature", "change", "cost"), rows)
 
 
 def changes_of(limits: Limits, owner: int, tables: Tables, row: FloatArray) -> tuple[FeatureChange, ...]:
@@ -314,8 +305,8 @@ class Recourse(ShownAsCard):
         The model's decision on the row as given.
     answers : tuple of Answer
         Counterfactual rows that the model accepts with the label, within all limits and in an ellipsoid of the label;
-        any two have less than half of their squared costs in common, and the cheapest comes first. If changes of other
-        rows are known, usual answers come before others. Empty if none was found.
+        any two have less than half of their squared costs in common, and the cheapest comes first. Empty if none was
+        found.
     bound : float
         A lower bound on the cost of all rows in an ellipsoid of the label within the limits; infinite if there are
         none. Rows outside these ellipsoids may still be accepted: the bound does not cover them. If the model has
@@ -356,9 +347,9 @@ class Recourse(ShownAsCard):
         each = [(i, change) for i, answer in enumerate(self.answers, start=1) for change in answer.changes]
         columns = {
             "answer": np.array([i for i, _ in each], dtype=np.int64),
-            "feature": _objects([change.feature for _, change in each]),
-            "before": _objects([change.before for _, change in each]),
-            "after": _objects([change.after for _, change in each]),
+            "feature": objects([change.feature for _, change in each]),
+            "before": objects([change.before for _, change in each]),
+            "after": objects([change.after for _, change in each]),
             "cost": np.array([change.cost for _, change in each], dtype=np.float64),
         }
         return frame_of(columns, None)
@@ -393,7 +384,8 @@ def _lines(i: int, answer: Answer) -> list[tuple[str, ...]]:
     return [(*(first if n == 0 else ("", "", "")), text) for n, text in enumerate(words)]
 
 
-def _objects(values: Sequence[Any]) -> Any:
+def objects(values: Sequence[Any]) -> Any:
+    """The values as a column of any types."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sepc.decisions.kinds import Cause
 from sepc.reporting._held_out import Group, HeldOut
 from sepc.reporting._model_figures import RegionTable
-from sepc.reporting._rows import ColumnResults, GroupResult, ReportedRow
+from sepc.reporting._rows import ColumnResults, ReportedRow
 from sepc.reporting.trust_check import TrustCheck, alarms
 from sepc.statistics.rates import fewer_p_value
 from sepc.views.outcomes import ClassScore
@@ -116,7 +116,7 @@ def _check_labels(known: Known) -> Iterator[Action]:
 def _look_at_groups(known: Known) -> Iterator[Action]:
     """Groups whose accepted labels are right less often than those of all others."""
     groups = [(column, group) for column in known.results for group in column.groups]
-    worst: list[tuple[float, ColumnResults, GroupResult, float]] = []
+    worst: list[tuple[float, ColumnResults, Group, float]] = []
     for column, group in groups:
         if group.n_right_accepted is None or not group.n_accepted:
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sepc._typing import BoolArray, FloatArray, IntArray
 from sepc.cards import Card
@@ -15,12 +15,10 @@ from sepc.decisions.decisions import Decisions, positions_of
 from sepc.decisions.kinds import Cause
 from sepc.metrics import auroc, brier, ece
 from sepc.statistics.rates import rate_interval
-from sepc.views.outcomes import reliability_bins, risk_coverage
+from sepc.views.outcomes import risk_coverage
 from sepc.wording import name_of, percent
 
 N_BARS = 20
-# Longer curves are thinned out to this many points.
-N_CURVE = 300
 # At most this many labels unknown to the model are named.
 NAMED_UNKNOWN = 5
 
@@ -45,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows with the same predicted label, or the same cause for not being accepted."""
+    """Rows with the same predicted label, cause for not being accepted, or value of a column."""
 
     name: str
     n_rows: int
@@ -62,19 +60,6 @@ class Histogram:
     names: tuple[str, str]
     first: tuple[int, ...]
     second: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The risk-coverage curve, thinned out if long, and the bins of a reliability diagram."""
-
-    coverage: tuple[float, ...]
-    risk: tuple[float, ...]
-    bin_trust: tuple[float, ...]
-    bin_right: tuple[float, ...]
-    bin_low: tuple[float, ...]
-    bin_high: tuple[float, ...]
-    bin_rows: tuple[int, ...]
 
 
 def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | None, classes: NDArray[Any]) -> HeldOut:
@@ -105,22 +90,23 @@ def held_out(decisions: Decisions, right: BoolArray | None, y: NDArray[Any] | No
 
 def by_label(decisions: Decisions, right: BoolArray | None, classes: NDArray[Any]) -> tuple[Group, ...]:
     """Summarise the rows by predicted label, in the order of the classes."""
-    label = np.asarray(decisions.label)
-    return tuple(_group(name_of(cls), label == cls, decisions, right) for cls in classes)
+    label, accepted = np.asarray(decisions.label), np.asarray(decisions.accepted)
+    return tuple(group_of(name_of(cls), label == cls, accepted, right) for cls in classes)
 
 
 def by_cause(decisions: Decisions, right: BoolArray | None) -> tuple[Group, ...]:
     """Summarise the rows by each cause that occurs."""
-    causes = decisions.cause
+    causes, accepted = decisions.cause, np.asarray(decisions.accepted)
     return tuple(
-        _group(cause.name, causes == cause, decisions, right, cause.meaning)
+        group_of(cause.name, causes == cause, accepted, right, cause.meaning)
         for cause in Cause
         if (causes == cause).any()
     )
 
 
-def _group(name: str, rows: BoolArray, decisions: Decisions, right: BoolArray | None, meaning: str = "") -> Group:
-    accepted = rows & np.asarray(decisions.accepted)
+def group_of(name: str, rows: BoolArray, accepted: BoolArray, right: BoolArray | None, meaning: str = "") -> Group:
+    """Count the rows that are accepted and right."""
+    accepted = rows & accepted
     n_right, n_right_accepted = (
         (None, None) if right is None else (int((right & chosen).sum()) for chosen in (rows, accepted))
     )
@@ -136,20 +122,6 @@ def histogram(decisions: Decisions, right: BoolArray | None) -> Histogram:
 
 def _bars(trust: FloatArray, rows: BoolArray) -> tuple[int, ...]:
     return tuple(np.histogram(trust[rows], bins=N_BARS, range=(0.0, 1.0))[0].tolist())
-
-
-def curves(right: ArrayLike, trust: FloatArray) -> Curves:
-    """The risk-coverage curve and the reliability diagram."""
-    curve, bins = risk_coverage(right, trust), reliability_bins(right, trust)
-    n = len(curve.risk)
-    shown = np.unique(np.linspace(0, n - 1, min(n, N_CURVE)).round().astype(np.int64))
-    named = {f"bin_{name}": tuple(getattr(bins, name).tolist()) for name in ("trust", "right", "low", "high")}
-    return Curves(
-        tuple(curve.coverage[shown].tolist()),
-        tuple(curve.risk[shown].tolist()),
-        bin_rows=tuple(bins.n_rows.tolist()),
-        **named,
-    )
 
 
 def held_out_card(title: str, estimator: str, figures: HeldOut, groups: Sequence[Group]) -> Card:

@@ -22,11 +22,11 @@ from sepc.columns.table import (
 )
 from sepc.decisions.decisions import Decisions, index_of, weighed_behind
 from sepc.estimators.sep.decisions import SEPDecisions
+from sepc.reporting._held_out import Group, group_of
 from sepc.reporting._model_figures import largest_terms
-from sepc.statistics.rates import rate_interval
 from sepc.views.outcomes import rows_to_review
 from sepc.views.planes import most_separating_features
-from sepc.wording import did_you_mean, name_of, plain, quantity, short, shown, visible
+from sepc.wording import decimal, did_you_mean, name_of, plain, quantity, short, shown, visible
 
 N_REVIEW = 100
 N_WRONG = 100
@@ -60,6 +60,13 @@ class ReportedRow:
     runner_up_trust: float | None = None
     terms: Numbers = ()
     groups: Texts = ()
+
+    @property
+    def in_short(self) -> str:
+        """The row and its decision in a line."""
+        true = "" if self.true_label is None else f", true label {self.true_label}"
+        where = f", {self.region_name}" if self.region_name else ""
+        return f"row {self.row}: {self.label} with trust {decimal(self.trust)}{true}{where}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,23 +195,11 @@ MISSING, OTHERS = "missing", "all other values"
 
 
 @dataclass(frozen=True)
-class GroupResult:
-    """Rows with the same value of a column, or with values in the same range."""
-
-    name: str
-    n_rows: int
-    n_accepted: int
-    accepted: tuple[float, float]
-    n_right_accepted: int | None
-    right: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
 class ColumnResults:
     """Results by the values of a column."""
 
     column: str
-    groups: tuple[GroupResult, ...]
+    groups: tuple[Group, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,8 +286,8 @@ def results_of(
     """The results of each group of a column, given the name of each row's group."""
     ordered = _in_order(names, values)
     rest = ordered[MOST_GROUPS:]
-    made = [_result(name, names == name, accepted, right) for name in ordered[:MOST_GROUPS]]
-    return ColumnResults(column, (*made, *([_result(OTHERS, np.isin(names, rest), accepted, right)] if rest else [])))
+    made = [group_of(name, names == name, accepted, right) for name in ordered[:MOST_GROUPS]]
+    return ColumnResults(column, (*made, *([group_of(OTHERS, np.isin(names, rest), accepted, right)] if rest else [])))
 
 
 def _in_order(names: NDArray[Any], values: NDArray[Any]) -> Sequence[str]:
@@ -302,15 +297,3 @@ def _in_order(names: NDArray[Any], values: NDArray[Any]) -> Sequence[str]:
     keys = [values[i] for i in first] if by_value else (-counts).tolist()
     order = sorted(range(len(each)), key=lambda k: (each[k] == MISSING, 0 if each[k] == MISSING else keys[k]))
     return [str(each[k]) for k in order]
-
-
-def _result(name: str, rows: BoolArray, accepted: BoolArray, right: BoolArray | None) -> GroupResult:
-    n_rows, n_accepted = int(rows.sum()), int((rows & accepted).sum())
-    n_right = None if right is None else int((rows & accepted & right).sum())
-    ends = None if n_right is None or not n_accepted else _interval(n_right, n_accepted)
-    return GroupResult(name, n_rows, n_accepted, _interval(n_accepted, n_rows), n_right, ends)
-
-
-def _interval(n: int, n_all: int) -> tuple[float, float]:
-    low, high = rate_interval(n, n_all)
-    return float(low), float(high)

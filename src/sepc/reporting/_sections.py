@@ -22,13 +22,13 @@ from sepc.documents.document import (
     Tiles,
     share_of,
 )
-from sepc.landscape.figures import LandscapeFigures
-from sepc.landscape.landscape import overlaps_in_words
+from sepc.landscape.landscape import LandscapeFigures, overlaps_in_words
 from sepc.reporting._held_out import Confusion, Group, HeldOut, Thresholds
 from sepc.reporting._model_figures import RegionRow, WhatCounts
-from sepc.reporting._partition_chart import beyond, line_id, partition_chart, place_id
+from sepc.reporting._partition_chart import line_id, place_id
 from sepc.reporting._rows import ColumnResults, ReportedRow
 from sepc.reporting.figures import ReportFigures
+from sepc.statistics.rates import rate_interval
 from sepc.views.charts import (
     confusion_chart,
     curve_charts,
@@ -220,8 +220,8 @@ def _by_column(results: Sequence[ColumnResults]) -> list[Part]:
             [
                 group.name,
                 f"{group.n_rows:,}",
-                share_of(group.n_accepted, group.n_rows, group.accepted),
-                *([share_of(group.n_right_accepted, group.n_accepted, group.right)] if right else []),
+                _share_within(group.n_accepted, group.n_rows),
+                *([_share_within(group.n_right_accepted, group.n_accepted)] if right else []),
                 f"{group.n_rows - group.n_accepted:,}",
             ]
             for group in column.groups
@@ -229,6 +229,11 @@ def _by_column(results: Sequence[ColumnResults]) -> list[Part]:
         head = (column.column, "rows", "accepted", *right, "to a person")
         made.append(Table(f"By {column.column}", head, rows))
     return made
+
+
+def _share_within(n: int | None, n_all: int) -> Cell:
+    low, high = (0.0, 1.0) if n is None or not n_all else map(float, rate_interval(n, n_all))
+    return share_of(n, n_all, (low, high))
 
 
 def _wrong(figures: ReportFigures) -> list[Part]:
@@ -330,27 +335,14 @@ def _weights(weights: WhatCounts | None) -> list[Part]:
 
 def _regions(figures: ReportFigures) -> list[Part]:
     """The picture, and how many rows of each region are right."""
-    regions, picture = figures.regions, figures.picture
+    regions = figures.regions
     if regions is None:
         return []
     intro = (
         "A region is where the same ellipsoids overlap and training rows lie. Its name holds for all held-out rows "
         f"in it, or for the share stated, and its figures are of these rows alone. {regions.summary()}"
     )
-    parts: list[Part] = [intro]
-    if picture is not None:
-        whose = "true" if picture.by_true_label else "predicted"
-        ovals = "Ellipses are the model's ellipsoids."
-        if not picture.shows_ellipses:
-            ovals = "The ellipses of a region appear when you follow its link."
-        if not picture.is_exact:
-            ovals += " They are projections onto this plane, which may overlap where the ellipsoids do not."
-        caption = f"Marks are held-out rows by their {whose} labels. {ovals} {beyond(picture)}".strip()
-        hint = "Follow the link of a row or a region in the tables to see it here; click on a mark to go back."
-        chart = partition_chart(
-            picture, _marked_rows(figures), {row.region: row for row in (*regions.rows, *regions.outside)}
-        )
-        parts.append(Figure([chart], caption, "picture", hint))
+    parts: list[Part] = [intro, *([] if figures.picture is None else [figures.picture])]
     n, unlisted = regions.n_rows_outside, regions.n_outside - len(regions.outside)
     more = f"; {unlisted:,} places are not listed" if unlisted else ""
     outside = f"{n:,} held-out {'row' if n == 1 else 'rows'} outside the regions, by place{more}"
@@ -360,7 +352,7 @@ def _regions(figures: ReportFigures) -> list[Part]:
     ]
     for caption, rows, shown in tables:
         if rows:
-            cells = [_region(row, picture is not None) for row in rows]
+            cells = [_region(row, figures.picture is not None) for row in rows]
             right = [] if rows[0].n_right is None else ["right, 95 % interval"]
             head = ("region", "held-out rows", "accepted", *right, "mean trust", "predicted labels")
             left_out = regions.n_used - len(rows) if shown else 0
@@ -377,32 +369,21 @@ def _region(row: RegionRow, is_drawn: bool) -> list[Cell | str]:
     return [name, f"{row.n_rows:,}", f"{row.n_accepted:,}", *right, decimal(row.trust), row.labels]
 
 
-def _marked_rows(figures: ReportFigures) -> dict[int, str]:
-    """The rows that the tables list, in words, by position."""
-    texts = {}
-    for row in (*figures.wrong, *figures.review):
-        true = "" if row.true_label is None else f", true label {row.true_label}"
-        where = f", {row.region_name}" if row.region_name else ""
-        texts[row.position] = f"row {row.row}: {row.label} with trust {decimal(row.trust)}{true}{where}"
-    return texts
-
-
 def _trust(figures: ReportFigures) -> list[Part]:
     parts: list[Part] = []
-    held_out, curves = figures.held_out, figures.curves
+    held_out, curve, bins = figures.held_out, figures.curve, figures.bins
     if held_out.aurc is not None and held_out.ece is not None:
         parts.append(
             f"Averaged over all coverages, {percent(held_out.aurc, 2)} of the accepted rows are wrong (AURC). "
             f"Trust and accuracy differ by {decimal(held_out.ece)} on average (ECE)."
         )
-    if curves is not None:
+    if curve is not None and bins is not None:
         n, accepted = held_out.n_accepted, None
         if n and held_out.n_right_accepted is not None:
             accepted = (n / held_out.n_rows, 1.0 - held_out.n_right_accepted / n)
         risk = "Selective risk: the share of wrong labels if only the most trusted rows are accepted. Lower is better."
-        parts.append(Figure([risk_coverage_chart(curves.coverage, curves.risk, accepted)], risk))
+        parts.append(Figure([risk_coverage_chart(curve, accepted)], risk))
         reliability = "Accuracy in bins of trust, with 95 % intervals. On the dashed line, calibration is perfect."
-        bins = (curves.bin_trust, curves.bin_right, curves.bin_low, curves.bin_high, curves.bin_rows)
         parts.append(Figure([reliability_chart(bins)], reliability))
     histogram = figures.histogram
     chart = histogram_chart(histogram.names, histogram.first, histogram.second)

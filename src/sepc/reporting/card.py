@@ -14,8 +14,7 @@ from sepc.documents.document import Document, Facts, Section, Table, as_markdown
 from sepc.estimators.base import decide_with_trust
 from sepc.estimators.unwrapping import classifier_name, warn_if_broken
 from sepc.metrics import aurc, ece
-from sepc.reporting._model_figures import region_table
-from sepc.reporting._partitions import names_of_regions
+from sepc.reporting._model_figures import names_of_regions, region_table
 from sepc.reporting.facts import facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.views.outcomes import is_right
 from sepc.wording import decimal, percent

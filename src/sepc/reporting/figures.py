@@ -14,16 +14,16 @@ from sepc._typing import BoolArray
 from sepc.cards import Card, ShownAsCard
 from sepc.decisions.decisions import Decisions, partition_behind, replace_columns, weighed_behind
 from sepc.decisions.kinds import Cause
+from sepc.documents.document import Figure
 from sepc.estimators.base import decide_rows, decide_with_trust
 from sepc.estimators.selective.groups import has_columns
 from sepc.estimators.sep.decisions import SEPDecisions
 from sepc.estimators.unwrapping import classifier_name, makes_promise, partition_in, unwrap
-from sepc.landscape.figures import LandscapeFigures
+from sepc.landscape.landscape import LandscapeFigures
 from sepc.looking.findings import Finding
 from sepc.reporting._actions import ENOUGH_CASES, Action, Known, actions_of
 from sepc.reporting._held_out import (
     Confusion,
-    Curves,
     Group,
     HeldOut,
     Histogram,
@@ -31,7 +31,6 @@ from sepc.reporting._held_out import (
     by_cause,
     by_label,
     confusion_of,
-    curves,
     held_out,
     held_out_card,
     histogram,
@@ -40,19 +39,38 @@ from sepc.reporting._held_out import (
 from sepc.reporting._model_figures import (
     RegionTable,
     WhatCounts,
+    category_positions,
     class_overlaps_of,
+    names_of_regions,
     region_table,
     what_counts,
 )
+<<<<<<< HEAD
 from sepc.reporting._partition_chart import Picture, picture
 from sepc.reporting._partitions import category_positions, names_of_regions
 from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, results_of, set_aside
+=======
+from sepc.reporting._partition_chart import partition_figure
+from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
+>>>>>>> r4
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature
-from sepc.views.outcomes import ClassScore, class_scores, is_right, missed, warnings_of
+from sepc.views.outcomes import (
+    Bins,
+    ClassScore,
+    RiskCoverage,
+    class_scores,
+    is_right,
+    missed,
+    reliability_bins,
+    risk_coverage,
+    warnings_of,
+)
 from sepc.wording import counted, json_fields, name_of, percent, short, visible
 
+# Longer curves are thinned out to this many points.
+N_CURVE = 300
 # Longer facts and parameters are cut.
 LONGEST_TEXT = 800
 
@@ -81,11 +99,14 @@ class ReportFigures(ShownAsCard):
         Other warnings.
     landscape : LandscapeFigures or None
         How the ellipsoids of the classes overlap in training; there is no partition of these rows.
-    picture : Picture or None
+    picture : Figure or None
+        The rows and ellipsoids in a plane, as a chart with its caption.
     regions : RegionTable or None
     weights : WhatCounts or None
     histogram : Histogram
-    curves : Curves or None
+    curve : RiskCoverage or None
+    bins : Bins or None
+        The risk-coverage curve, thinned out if it is long, and the bins of a reliability diagram.
     wrong : tuple of ReportedRow
         Rows that are accepted but wrong, the most trusted first.
     review : tuple of ReportedRow
@@ -121,11 +142,12 @@ class ReportFigures(ShownAsCard):
     checks: tuple[TrustCheck, ...]
     warnings: tuple[str, ...]
     landscape: LandscapeFigures | None
-    picture: Picture | None
+    picture: Figure | None
     regions: RegionTable | None
     weights: WhatCounts | None
     histogram: Histogram
-    curves: Curves | None
+    curve: RiskCoverage | None
+    bins: Bins | None
     wrong: tuple[ReportedRow, ...]
     review: tuple[ReportedRow, ...]
     facts: Facts
@@ -179,12 +201,6 @@ def figures_of(
     alone = replace_columns(decisions, missed="") if hasattr(decisions, "missed") else decisions
     rows = RowReporter(estimator, alone, partition, X, labels, right, names, beside.ids, named)
     wrong, review = rows.accepted_but_wrong(), rows.to_review()
-    drawn = None
-    if partition is not None:
-        listed = [row.position for row in (*wrong, *review)]
-        drawn = picture(
-            partition, accepted, right, labels, np.asarray(decisions.label), listed, category_positions(preparation)
-        )
     categories = categories_by_feature(preparation)
     weighed = None
     if partition is not None:
@@ -195,8 +211,14 @@ def figures_of(
     promised = getattr(unwrap(estimator).classifier, "promise_", None)
     not_found = missed(scores, None if promised is None else promised.highest_risk)
     causes, checks = by_cause(decisions, right), _checks(estimator, decisions, labels, right, keys, y_train)
-    regions = None if partition is None else region_table(partition, decisions, accepted, right, names)
-    lacking = {} if partition is None else _count_lacking(decisions, partition)
+    regions, drawn, lacking = None, None, {}
+    if partition is not None:
+        regions = region_table(partition, decisions, accepted, right, names)
+        lacking = _count_lacking(decisions, partition)
+        listed = {row.position: row.in_short for row in (*wrong, *review)}
+        places = {row.region: row for row in (*regions.rows, *regions.outside)}
+        given, hidden = np.asarray(decisions.label), category_positions(preparation)
+        drawn = partition_figure(partition, accepted, right, labels, given, listed, places, hidden)
     results, importances = results_by(beside, named, accepted, right), importances_of(estimator)
     if keys is not None:
         groups = unwrap(estimator).classifier.promise_.groups
@@ -219,7 +241,8 @@ def figures_of(
         regions=regions,
         weights=weighed,
         histogram=histogram(decisions, right),
-        curves=None if right is None else curves(right, decisions.trust),
+        curve=None if right is None else risk_coverage(right, decisions.trust).thinned(N_CURVE),
+        bins=None if right is None else reliability_bins(right, decisions.trust),
         wrong=wrong,
         review=review,
         facts=tuple((name, short(visible(value), LONGEST_TEXT)) for name, value in facts_of(estimator)),
@@ -300,7 +323,7 @@ def _why_left_out(
     estimator: Any,
     landscape: str,
     partition: SEPDecisions | None,
-    drawn: Picture | None,
+    drawn: Figure | None,
     weighed: WhatCounts | None,
     labelled: bool,
 ) -> dict[str, str]:

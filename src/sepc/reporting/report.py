@@ -85,8 +85,8 @@ def report(
     y : array, optional
         Their true labels. Without them the report says which rows are accepted, but not how often labels are right.
     X_train, y_train : rows and their labels, optional
-        The training rows; with them the report shows their landscape, which takes about as long as another fit. If the
-        estimator has out-of-fold probabilities, the report says whether these rows contradict its trust.
+        The training rows; with them the report shows their landscape, the ellipsoids of the classes. If the estimator
+        has out-of-fold probabilities, the report says whether these rows contradict its trust.
     title : str, optional
     groups : array of n rows, DataFrame or mapping of names to arrays, optional
         For a `SelectiveClassifier` with promises for groups: the columns `by`, if they are not in `X`.

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepc.documents.charts import Area, Axis, Bars, Chart, Line, Look, Points, Words, tick_text
 from sepc.views.log_odds import Curve
+from sepc.views.outcomes import Bins, RiskCoverage
 from sepc.wording import counted, decimal, percent, short
 
 # Below this coverage the risk is mostly noise, and the curve may leave the chart.
@@ -21,9 +22,10 @@ Numbers = Sequence[float]
 
 
 def risk_coverage_chart(
-    coverage: Numbers, risk: Numbers, accepted: tuple[float, float] | None = None, key: str = "", look: Look = 0
+    curve: RiskCoverage, accepted: tuple[float, float] | None = None, key: str = "", look: Look = 0
 ) -> Chart:
     """The risk-coverage curve: the error rate among accepted rows, for every share of rows accepted."""
+    coverage, risk = curve.coverage.tolist(), curve.risk.tolist()
     settled = [one for at, one in zip(coverage, risk, strict=True) if at >= SETTLED]
     highest = min(max(1.25 * max(settled), 0.01), 1.0)
     marks: list[Any] = [Line(coverage, risk, look, key, width=2.0, is_series=True)]
@@ -38,9 +40,10 @@ def risk_coverage_chart(
     return Chart("risk", "Risk-coverage curve", description, x, Axis("selective risk", 0.0, highest, True), marks)
 
 
-def reliability_chart(bins: tuple[Any, ...], key: str = "", look: Look = 0) -> Chart:
-    """The reliability diagram: how often labels are right, by their trust; bins are trust, right, low, high, rows."""
-    trust, right, low, high, n_rows = (np.asarray(one).tolist() for one in bins)
+def reliability_chart(bins: Bins, key: str = "", look: Look = 0) -> Chart:
+    """The reliability diagram: how often labels are right, by their trust."""
+    trust, right, n_rows = bins.trust.tolist(), bins.right.tolist(), bins.n_rows.tolist()
+    low, high = bins.low.tolist(), bins.high.tolist()
     start = math.floor(10.0 * min(*trust, *low, 0.9)) / 10.0
     marks: list[Any] = [Line([start, 1.0], [start, 1.0], "quiet", "perfectly calibrated", is_dashed=True)]
     marks += [Line([at, at], [a, b], look) for at, a, b in zip(trust, low, high, strict=True)]

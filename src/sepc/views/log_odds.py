@@ -1,4 +1,4 @@
-"""What features, categories and ellipsoids add to the log-odds in a model with weights, ready to draw."""
+"""What features and categories add to the log-odds in a model with weights, ready to draw."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
 from sepc.columns.categories import Categories
 from sepc.columns.preparation import Preparation
-from sepc.model.membership import squared_radii
 from sepc.model.proofs import proofs_of
-from sepc.model.sep_model import SEPModel, even_variance
-from sepc.model.weights import LINE_END, Weights, depth, nearness
+from sepc.model.sep_model import SEPModel
+from sepc.model.weights import LINE_END, Weights
 from sepc.views.planes import position_of
 from sepc.wording import MOST_NAMES, listed, name_of, shown
 
@@ -38,8 +37,6 @@ MOST_VALUES = 16
 N_BARS = 24
 # The share of the rows beyond each end of a curve.
 BEYOND = 0.005
-# The quantiles of an ellipsoid's terms that are shown as a range.
-MOST_TERMS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,18 +67,6 @@ class Curve(ShownOnOneLine):
     def value(self, k: int, digits: int = 4) -> str:
         """The value at a vertex of the curve, or the category of a bar."""
         return self.categories[k] if self.categories else f"{self.x[k]:.{digits}g}"
-
-
-@dataclass(frozen=True)
-class EllipsoidWeight:
-    """What an ellipsoid adds to the log-odds."""
-
-    number: int
-    owner: int
-    inside: float
-    low: float | None
-    high: float | None
-    size: float
 
 
 def weights_of(model: SEPModel) -> Weights:
@@ -160,33 +145,6 @@ def _of_categories(weights: Weights, j: int, rows: FloatArray | None, coefficien
         first = int(weights.n_categories[:column].sum())
         return np.asarray(weights.category_levels[first : first + weights.n_categories[column]] @ coefficients)
     return np.asarray(weights.category_terms(rows[:, len(weights.lines) :])[:, column] @ coefficients)
-
-
-def ellipsoid_weights(
-    model: SEPModel, contrast: Contrast, rows: FloatArray | None = None, most: int = 10
-) -> tuple[EllipsoidWeight, ...]:
-    """The ellipsoids with the largest terms, the largest first."""
-    weights, d = weights_of(model), len(model.feature_names)
-    near, deep, means = (part @ contrast.coefficients for part in (weights.near, weights.deep, weights.ellipsoid_means))
-    # `even_variance` is the mean squared gauge of rows distributed uniformly in an ellipsoid.
-    inside = near + deep * depth(np.array(even_variance(float(d), d))) - means
-    size, low, high = np.abs(inside), None, None
-    if rows is not None and len(rows):
-        squared = squared_radii(model.place(sample(rows)), model.centers, model.roots)
-        terms = nearness(squared) * near + depth(squared) * deep - means
-        size = np.abs(terms).mean(axis=0)
-        low, high = np.quantile(terms, MOST_TERMS, axis=0)
-    return tuple(
-        EllipsoidWeight(
-            number=k,
-            owner=int(model.owners[k]),
-            inside=float(inside[k]),
-            low=None if low is None else float(low[k]),
-            high=None if high is None else float(high[k]),
-            size=float(size[k]),
-        )
-        for k in np.argsort(-size, kind="stable")[:most].tolist()
-    )
 
 
 def sample(rows: FloatArray) -> FloatArray:

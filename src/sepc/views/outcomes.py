@@ -55,6 +55,12 @@ class RiskCoverage(ShownOnOneLine):
     risk: FloatArray
     aurc: float
 
+    def thinned(self, most: int) -> RiskCoverage:
+        """The curve with at most this many points."""
+        n = len(self.risk)
+        kept = np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+        return RiskCoverage(self.coverage[kept], self.risk[kept], self.aurc)
+
 
 def is_right(label: ArrayLike, y: ArrayLike) -> BoolArray:
     """Which labels are the true ones."""
@@ -86,14 +92,7 @@ def outcomes_by_region(decisions: Any, regions: Regions, y: ArrayLike) -> Region
 
 
 def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> Bins:
-    """Bins of trust with about equally many rows; rows of equal trust are kept together.
-
-    Examples
-    --------
-    >>> bins = reliability_bins([True, True, True, False], [0.9, 0.9, 0.9, 0.4], n_bins=2)
-    >>> bins.n_rows, bins.right
-    (array([1, 3]), array([0., 1.]))
-    """
+    """Bins of trust with about equally many rows; rows of equal trust are kept together."""
     check_number("n_bins", n_bins, least=1, whole=True)
     right, scores = check_ranking(correct, trust)
     _, group, sizes = np.unique(scores, return_inverse=True, return_counts=True)
@@ -111,13 +110,7 @@ def reliability_bins(correct: ArrayLike, trust: ArrayLike, n_bins: int = 10) -> 
 
 
 def risk_coverage(correct: ArrayLike, trust: ArrayLike) -> RiskCoverage:
-    """The risk-coverage curve of `sepc.metrics`, with the area under it.
-
-    Examples
-    --------
-    >>> risk_coverage([True, True, True, False], [0.9, 0.8, 0.7, 0.6]).risk
-    array([0.  , 0.  , 0.  , 0.25])
-    """
+    """The risk-coverage curve of `sepc.metrics`, with the area under it."""
     coverage, risk = risk_coverage_curve(correct, trust)
     return RiskCoverage(coverage, risk, aurc(correct, trust))
 

@@ -1,4 +1,4 @@
-"""Planes to draw in: two features or principal axes, and the exact projections (shadows) of ellipsoids on them."""
+"""Planes to draw in: two features, and the exact projections (shadows) of ellipsoids on them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from sepc._typing import FloatArray, IntArray
 from sepc.cards import ShownOnOneLine
-from sepc.model.provenance import mean_and_covariance
-from sepc.model.sep_model import SEPModel
+from sepc.model.sep_model import SEPModel, even_variance
 from sepc.shapes.ellipsoid import Ellipsoid
-from sepc.wording import listed, name_of, percent
-
-# Features with less than this share of the largest spread are not scaled up when principal axes are computed.
-LEAST_SPREAD = 1e-5
 
 # Added to the within-class variance, as a share of the total, to avoid dividing by zero for constant features.
 LEAST_WITHIN = 1e-6
-# Features named on an axis that combines several.
-N_NAMED = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,16 +59,7 @@ def ellipsoid_plane(model: SEPModel, features: tuple[str | int, str | int]) -> P
 
 
 def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -> Plane:
-    """The plane of two features.
-
-    Examples
-    --------
-    >>> plane = feature_plane(["area", "texture", "concavity"], ("concavity", 0))
-    >>> plane.names
-    ('concavity', 'area')
-    >>> plane.place([[1.0, 2.0, 3.0]])
-    array([[3., 1.]])
-    """
+    """The plane of two features."""
     if isinstance(features, str) or len(features) != 2:
         raise ValueError(f"features is {features!r}; give a pair of features, by name or position.")
     first, second = (position_of(names, feature) for feature in features)
@@ -86,24 +69,21 @@ def feature_plane(names: Sequence[str], features: tuple[str | int, str | int]) -
     return Plane(np.zeros(len(names)), directions, (str(names[first]), str(names[second])))
 
 
-def principal_plane(model: SEPModel) -> Plane:
-    """The two directions in which a fitted model's ellipsoids vary most, in standard units."""
-    if model.centers.shape[1] < 2:
+def best_plane(model: SEPModel) -> Plane:
+    """The plane of the two features in which the classes of a model are farthest apart."""
+    names = placed_names(model)
+    if len(names) < 2:
         needed = "two features" if model.alone is None else "two features that are not standalone"
-        raise ValueError(f"This plot needs {needed}; the model has only {placed_names(model)[0]!r}.")
-    mean, covariance = mean_and_covariance(model)
-    unit = _unit(model, covariance)
-    lengths, axes = np.linalg.eigh(covariance / np.outer(unit, unit))
-    first, second = (_fix_sign(axes[:, -k]) for k in (1, 2))
-    shares = np.maximum(lengths[::-1], 0.0) / max(float(lengths.sum()), np.finfo(float).tiny)
-    return Plane(
-        origin=model.in_own_units(mean),
-        directions=np.stack([first, second]) / (unit * model.scale[model.placed]),
-        names=(
-            f"principal axis 1 ({percent(shares[0], 0)} of the spread)",
-            f"principal axis 2 ({percent(shares[1], 0)})",
-        ),
-    )
+        raise ValueError(f"This plot needs {needed}; the model has only {names[0]!r}.")
+    if len(names) == 2:
+        return feature_plane(names, (0, 1))
+    share = np.maximum(model.place_rows, 1) / np.maximum(model.place_rows, 1).sum()
+    owners = np.concatenate([model.owners, model.isolated_owners])
+    between, within = _scatters(np.concatenate([model.centers, model.isolated]), owners, share)
+    for weight, root in zip(share.tolist(), model.roots, strict=False):
+        axes = np.linalg.inv(root)
+        within = within + even_variance(weight, len(names)) * (axes @ axes.T)
+    return feature_plane(names, _best_pair(between, within))
 
 
 def outline(ellipse: Ellipsoid, n: int = 120) -> FloatArray:
@@ -134,34 +114,13 @@ def position_of(names: Sequence[str], feature: str | int) -> int:
     return known.index(str(feature))
 
 
-def _unit(model: SEPModel, covariance: FloatArray) -> FloatArray:
-    """The spread of each feature; ones if the model already standardises its features."""
-    if np.ptp(model.scale) > 0.0 or np.any(model.shift != 0.0):
-        return np.ones(len(model.placed))
-    spread = np.sqrt(np.diag(covariance))
-    largest = float(spread.max()) or 1.0
-    return np.asarray(np.where(spread > LEAST_SPREAD * largest, spread, largest))
-
-
-def _fix_sign(axis: FloatArray) -> FloatArray:
-    """Make the largest entry of an axis positive, so that every machine draws the same picture."""
-    return np.asarray(axis * np.sign(axis[np.abs(axis).argmax()]))
-
-
 def half_widths(ellipsoid: Ellipsoid) -> FloatArray:
     """Half the width of an ellipsoid along each feature, of shape (d,)."""
     return np.asarray(np.linalg.norm(ellipsoid.inverse_root, axis=1))
 
 
 def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
-    """Positions of the features, starting with the one that separates the ellipsoids best.
-
-    Examples
-    --------
-    >>> left, right = Ellipsoid(np.array([0.0, 0.0]), np.eye(2)), Ellipsoid(np.array([0.1, 3.0]), np.eye(2))
-    >>> most_separating_features([left, right])
-    array([1, 0])
-    """
+    """Positions of the features, starting with the one that separates the ellipsoids best."""
     widths = [half_widths(ellipsoid) for ellipsoid in ellipsoids]
     apart = np.zeros(ellipsoids[0].n_features)
     for i, j in combinations(range(len(ellipsoids)), 2):
@@ -170,49 +129,27 @@ def most_separating_features(ellipsoids: Sequence[Ellipsoid]) -> IntArray:
 
 
 def most_separating_pair(rows: FloatArray, labels: NDArray[Any]) -> tuple[int, int]:
-    """Positions of the two features in which the classes are farthest apart, the better one first.
+    """Positions of the two features in which the classes are farthest apart, the better one first."""
+    return _best_pair(*_scatters(rows, labels, np.full(len(rows), 1.0 / len(rows))))
 
-    Examples
-    --------
-    >>> rows = np.array([[0.0, 5.0, 0.0], [1.0, 5.1, 0.1], [0.2, 4.9, 3.0], [0.8, 5.0, 3.1]])
-    >>> most_separating_pair(rows, np.array(["a", "a", "b", "b"]))[0]
-    2
-    """
-    between, within = _scatters(rows, labels)
-    alone = np.diag(between) / np.diag(within)
+
+def _best_pair(between: FloatArray, within: FloatArray) -> tuple[int, int]:
     separation, spread = np.diag(between), np.diag(within)
+    alone = separation / spread
     # The trace of `inverse(within) @ between` for every pair of features, written out.
     crossed = np.outer(spread, separation) + np.outer(separation, spread) - 2.0 * within * between
-    separation = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
-    pair = np.unravel_index(separation.argmax(), separation.shape)
+    of_pairs = np.triu(crossed / np.maximum(np.outer(spread, spread) - within**2, np.finfo(float).tiny), 1)
+    pair = np.unravel_index(of_pairs.argmax(), of_pairs.shape)
     first, second = sorted(map(int, pair), key=lambda j: -alone[j])
     return first, second
 
 
-def separating_plane(model: SEPModel, rows: FloatArray, labels: NDArray[Any]) -> Plane | None:
-    """The two linear discriminants that separate the labels best; None if there are fewer than three labels."""
-    if len(np.unique(labels)) < 3:
-        return None
-    between, within = _scatters(model.place(rows), labels)
-    directions = eigh(between, within)[1][:, :-3:-1].T
-    directions = directions * np.sign(directions[np.arange(2), np.abs(directions).argmax(axis=1)])[:, np.newaxis]
-    names = [
-        listed(name_of(placed_names(model)[j]) for j in np.argsort(-np.abs(direction), kind="stable")[:N_NAMED])
-        for direction in directions
-    ]
-    return Plane(
-        origin=rows[:, model.placed].mean(axis=0),
-        directions=directions / model.scale[model.placed],
-        names=(f"best separation of the labels: mostly {names[0]}", f"second best: mostly {names[1]}"),
-    )
-
-
-def _scatters(rows: FloatArray, labels: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    """The between-class and the within-class covariance."""
-    centered = rows - rows.mean(axis=0)
-    values, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    means = np.stack([np.bincount(which, column) for column in centered.T], axis=1) / counts[:, np.newaxis]
-    inner = centered - means[which]
-    total = centered.var(axis=0)
+def _scatters(rows: FloatArray, labels: NDArray[Any], share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The between-class and the within-class covariance of rows that are these shares of all."""
+    centered = rows - share @ rows
+    which = np.unique(labels, return_inverse=True)[1]
+    of_class = np.bincount(which, share)
+    means = np.stack([np.bincount(which, share * column) for column in centered.T], axis=1) / of_class[:, np.newaxis]
+    inner, total = centered - means[which], share @ centered**2
     ridge = LEAST_WITHIN * np.where(total > 0.0, total, 1.0)
-    return (means.T * counts) @ means / len(rows), inner.T @ inner / len(rows) + np.diag(ridge)
+    return (means.T * of_class) @ means, (inner.T * share) @ inner + np.diag(ridge)
