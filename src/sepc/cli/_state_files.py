@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._messages import InputError, complain
-from sepc.cli._model_rows import RowDigest, beside, rows_in_batches
+from sepc.cli._model_rows import RowDigest, rows_in_batches
+from sepc.cli._options import beside
 from sepc.io.atomic_files import resolve_links
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def check_reference(options: argparse.Namespace, estimator: Any, record: Record,
     if options.reference is None:
         return
     digest = RowDigest()
-    for _ in rows_in_batches(beside(options, options.reference), estimator, target, digest):
-        pass
+    for rows in rows_in_batches(beside(options, options.reference), estimator, target):
+        digest.add(rows)
     if digest.of_rows() != record.reference:
         raise InputError(
             f"{options.state} was started with a reference other than {options.reference}; leave --reference out "

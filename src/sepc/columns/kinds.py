@@ -153,8 +153,8 @@ def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
         return NonFeature()
     filled = n / (high - low + 1.0)
     seen = f"{n:,} different whole numbers, which fill {percent(filled, 0)} of {low:,.0f} to {high:,.0f}"
-    if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > 1:
-        # Multiples of a step are measurements.
+    if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > round(1.0 / share):
+        # Multiples of a step are measurements, unless it is that of the sample.
         return NonFeature()
     if any(first <= low and high <= last for first, last in TIMES):
         return NonFeature("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")

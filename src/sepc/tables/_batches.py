@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from sepc.tables.files import DAMAGED, AsUtf8, Source, batch_rows
+from sepc.tables.files import DAMAGED, Source, batch_rows
 from sepc.tables.free_memory import free_bytes
 from sepc.wording import counted
 
@@ -61,7 +61,6 @@ class CsvReader:
 
     source: Source
     names: tuple[str, ...]
-    start: int | None
     n_rows: int | None = None
     waiting: list[Any] = field(default_factory=list)
 
@@ -74,8 +73,7 @@ class CsvReader:
             if source.separator is None:
                 source = replace(source, separator=_separator(source, stream))
             names = _read_header(source, stream)
-            is_plain = source.n_bytes is not None and not isinstance(stream, AsUtf8)
-            reader = cls(source, names, stream.tell() if is_plain else None)
+            reader = cls(source, names)
         except DAMAGED as error:
             raise ValueError(f"{source.name} cannot be read: {error}.") from error
         finally:
@@ -97,20 +95,17 @@ class CsvReader:
                 _read_header(self.source, stream)
                 yield stream
 
-    def batches(self, wanted: Sequence[str], stream: IO[bytes] | None = None) -> Batches:
-        """The rows of some columns, as text; of `stream` if given, which has no header."""
-        if stream is not None:
-            yield from self._parsed(wanted, stream, None)
-            return
-        n_rows = 0
+    def batches(self, wanted: Sequence[str]) -> Batches:
+        """The rows of some columns, as text."""
+        n_rows, size = 0, self.source.n_bytes
         with self.opened() as stream:
-            for batch, share in self._parsed(wanted, stream, self.source.n_bytes):
+            for batch in self._parsed(wanted, stream):
                 n_rows += batch.num_rows
-                yield batch, share
+                yield batch, min(1.0, stream.tell() / size) if size else None
         if n_rows == 0:
             raise ValueError(f"{self.source.name} has a header but no rows.")
 
-    def _parsed(self, wanted: Sequence[str], stream: IO[bytes], size: int | None) -> Batches:
+    def _parsed(self, wanted: Sequence[str], stream: IO[bytes]) -> Iterator[Any]:
         # Arrow looks columns up by name, so they are named by position: names in the file may repeat.
         places = dict(zip(self.names, map(str, range(len(self.names))), strict=True))
         chosen, most = [places[name] for name in wanted], batch_rows(len(wanted))
@@ -124,9 +119,8 @@ class CsvReader:
                 pa_csv.ConvertOptions(column_types=dict.fromkeys(chosen, pa.string()), include_columns=chosen),
             )
             for block in blocks:
-                share = min(1.0, stream.tell() / size) if size else None
                 # A block of very short rows holds too many for one batch.
-                yield from ((block.slice(first, most), share) for first in range(0, block.num_rows, most))
+                yield from (block.slice(first, most) for first in range(0, block.num_rows, most))
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise ValueError(_unreadable(self.source, self.names, error)) from error
         except DAMAGED as error:
