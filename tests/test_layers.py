@@ -57,6 +57,7 @@ ENGINES = {
         "files.py",
         "table_file.py",
         "rows.py",
+        "score.py",
         "labelled_rows.py",
         "landscape.py",
         "decision_files.py",

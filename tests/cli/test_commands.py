@@ -117,13 +117,15 @@ def test_csv_is_read_however_it_is_written(form, folder, wdbc, tmp_path, run):
     assert found["größe"].tolist() == wdbc["ward"].tolist()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_standard_input_and_output(suffix, folder, wdbc, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((folder / f"wdbc.{suffix}").read_bytes())))
-    ran = run("score", folder / "model.sepc", "-", "--format", suffix, "--output", "-", "--copy", "id")
+def test_standard_input_and_output(folder, wdbc, run, refused, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((folder / "wdbc.csv").read_bytes())))
+    words = ["score", folder / "model.sepc", "-", "--output", "-", "--copy", "id"]
+    ran = run(*words)
     found = pd.read_csv(io.StringIO(ran.out))
     np.testing.assert_array_equal(found["trust"], load(folder / "model.sepc").decide(wdbc[FEATURES]).trust)
     assert "Written" not in ran.out
+    for form in ("parquet", "excel"):
+        assert "Only CSV" in refused(*words, "--format", form)
 
 
 def test_a_pipe_that_nobody_reads(folder):

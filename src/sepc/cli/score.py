@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any, cast
+from typing import Any
 
 from sepc.cli._messages import InputError, say
 from sepc.cli._model_file import load_model
@@ -110,8 +110,9 @@ def _score(reader: ModelReader, decide: Decider, writer: Any, options: argparse.
 def _decider(reader: ModelReader, options: argparse.Namespace) -> Decider:
     """A function that returns the output columns of a batch, and counts of its rows."""
     import numpy as np
+    import pyarrow.compute as pc
 
-    from sepc.cli.decision_files import arrow_columns, columns_of
+    from sepc.cli.decision_files import arrow_columns
     from sepc.columns.preparation import UNREAD
 
     decided = reader.decide if options.monitor is None else _monitored(reader, options.monitor)
@@ -124,17 +125,16 @@ def _decider(reader: ModelReader, options: argparse.Namespace) -> Decider:
         elif gaps:
             complete = ~np.any(list(gaps.values()), axis=0)
         decisions = decided(arrays)
-        accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
-        found = columns_of(decisions)
-        columns = arrow_columns(found | {"accepted": accepted}, complete)
+        columns = arrow_columns(decisions, complete)
         kept = {name: batch.columns[name] for name in reader.copied}
         if clash := set(kept) & set(columns):
             raise InputError(
                 f"--copy names {min(clash)!r}, which is also a column of the decisions; rename it in the table."
             )
+        accepted = np.asarray(decisions.accepted) if complete is None else decisions.accepted & complete
         n_left = 0 if complete is None else int(np.count_nonzero(~complete))
         counts = {"rows": batch.n_rows, "accepted": int(np.count_nonzero(accepted)), "left_undecided": n_left}
-        if n_unread := sum(UNREAD in note for note in cast(Sequence[str], found.get("notes", ()))):
+        if "notes" in columns and (n_unread := pc.sum(pc.match_substring(columns["notes"], UNREAD)).as_py()):
             counts["unread"] = n_unread
         if reader.target is not None:
             counts |= _compared(decisions.label, accepted, reader.labels(batch), complete)

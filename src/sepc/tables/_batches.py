@@ -16,7 +16,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sepc.tables.files import DAMAGED, Source, batch_rows
-from sepc.tables.free_memory import free_bytes
 from sepc.wording import counted
 
 # Most columns in a table: each takes some kilobytes before any row is read, and no model could use more.
@@ -218,7 +217,7 @@ def _unreadable(source: Source, names: Sequence[str], error: Exception) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ParquetReader:
-    """Parquet; standard input is held in memory, because Parquet is read from its end."""
+    """Parquet, one row group after another."""
 
     source: Source
     names: tuple[str, ...]
@@ -229,19 +228,16 @@ class ParquetReader:
     @classmethod
     def of(cls, source: Source) -> ParquetReader:
         """Read the footer."""
-        given: Any = source.path
         with source.opened() as stream:
-            if source.is_standard_input:
-                given = stream = cast(Any, pa.BufferReader(_all_of(source, stream)))
             _check_footer(source, stream)
         options = {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
         try:
-            file = pq.ParquetFile(given, **options)
+            file = pq.ParquetFile(source.path, **options)
             names = tuple(file.schema_arrow.names)
             _check_width(source, len(names))
             texts = [column.name for column in file.schema_arrow if _is_string(column.type)]
             # Texts stay in their dictionaries until their length is known.
-            file = pq.ParquetFile(given, metadata=file.metadata, read_dictionary=texts, **options)
+            file = pq.ParquetFile(source.path, metadata=file.metadata, read_dictionary=texts, **options)
         except (pa.ArrowInvalid, OSError) as error:
             raise ValueError(f"{source.name} is not a Parquet file: {_shortened(error)}") from error
         if file.metadata.num_rows <= 0 or not names:
@@ -297,17 +293,6 @@ def _check_footer(source: Source, stream: IO[bytes]) -> None:
             f"{source.name}: its footer takes {n_bytes / 1e6:,.0f} MB, more than sepc reads. "
             "Write it with fewer columns or larger row groups."
         )
-
-
-def _all_of(source: Source, stream: IO[bytes]) -> bytes:
-    """All of standard input; raises if it does not fit in memory."""
-    parts, left = [], free_bytes()
-    while part := stream.read(BUFFER_BYTES):
-        parts.append(part)
-        # The parts and their sum are in memory together.
-        if left is not None and 2 * len(parts) * BUFFER_BYTES > left:
-            raise ValueError(f"{source.name} does not fit in memory, as piped Parquet must; give a file instead.")
-    return b"".join(parts)
 
 
 def _regrouped(batches: Iterator[Any], most: int) -> Iterator[Any]:
