@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import re
 import shlex
 import subprocess
@@ -237,14 +236,6 @@ def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, run):
     assert found >= 0.8 * n_rare
 
 
-def test_numbers_that_first_look_whole(write_csv, tmp_path, run):
-    """Types are told from the first rows, but a fraction long after them is no surprise."""
-    rows = [(i % 50, i % 2) for i in range(300_000)]
-    rows[299_999] = (0.5, 1)
-    words = ["fit", write_csv(["x", "y"], *rows), "--target", "y", "--output", tmp_path / "m.sepc"]
-    assert "300,000 rows" in run(*words, "--fit-rows", "200", "--n-impure", "0.6").out
-
-
 def test_explained_rows_are_those_asked_for(folder, wdbc, write_csv, run, facts, refused):
     words = ["explain", folder / "model.sepc", folder / "wdbc.parquet"]
     decisions = load(folder / "model.sepc").decide(wdbc[FEATURES])
@@ -387,10 +378,3 @@ def test_version_and_no_pyarrow(folder, run, refused, monkeypatch):
     assert run("--version").out.startswith("sepc 0.")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert '"sepc[table]"' in refused("explain", folder / "model.sepc", folder / "wdbc.csv", code=1)
-
-
-@pytest.mark.slow
-def test_the_installed_command(folder):
-    words = [sys.executable, "-m", "sepc", "inspect", folder / "model.sepc", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["library"].startswith("sepc ")
