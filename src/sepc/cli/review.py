@@ -31,6 +31,8 @@ OWN = (NUMBER, ROW, "purpose", "label", "trust", "reason", ANSWER)
 
 def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -> Any:
     """A DataFrame of the rows to look at, in order, with an empty column for their labels."""
+    from sepc.estimators.base import decide_rows
+
     if clash := set(rows.kept) & set(OWN):
         raise InputError(f"--copy names {min(clash)!r}, which is also a column of the review; rename it in the table.")
     positions = review.positions.tolist()
@@ -39,15 +41,9 @@ def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -
     columns["purpose"] = review.to_frame()["purpose"].tolist()
     if not hide_model:
         columns |= {"label": review.label.tolist(), "trust": review.trust.tolist()}
-        columns["reason"] = _reasons(model, rows.at(positions))
+        decisions = decide_rows(model, rows.at(positions))
+        columns["reason"] = [decisions.why(i) for i in range(len(decisions))]
     return data_frame(columns | {ANSWER: ""})
-
-
-def _reasons(model: Any, X: Any) -> list[str]:
-    from sepc.estimators.base import decide_rows
-
-    decisions = decide_rows(model, X)
-    return [decisions.why(i) for i in range(len(decisions))]
 
 
 def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
@@ -71,18 +67,16 @@ def _filled(
     table: TableFile, queue: ReviewQueue, options: argparse.Namespace
 ) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    source, classes, numbers = table.source, queue.model.classes_, dict.fromkeys((NUMBER, ROW), Reading.NUMBER)
-    found: dict[str, list[int]] = {NUMBER: [], ROW: []}
-    labels: list[Any] = []
     table.check_names([NUMBER, ROW, options.target])
+    numbers = dict.fromkeys((NUMBER, ROW), Reading.NUMBER)
     reader = ModelReader(queue.model, table, (NUMBER, ROW), numbers, target=options.target)
     with reader.batches(options) as batches:
-        for batch in batches:
-            for name, cells in reader.arrays(batch).items():
-                found[name] += _whole(source, name, cells)
-            labels += reader.labels(batch).tolist()
-    _check_known(source, options, labels, classes.tolist())
-    return found[NUMBER], found[ROW], labels
+        rows = ModelRows.joined([reader.rows(batch) for batch in batches])
+    assert rows.labels is not None
+    labels = rows.labels.tolist()
+    _check_known(table.source, options, labels, queue.model.classes_.tolist())
+    whole = {name: _whole(table.source, name, cells) for name, cells in rows.arrays.items()}
+    return whole[NUMBER], whole[ROW], labels
 
 
 def _whole(source: Source, name: str, column: Any) -> list[int]:
@@ -217,7 +211,9 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
     with replacing(options.state) as state:
         write_state(state, queue.to_bytes(), record)
         _write(options, queue, review, rows)
-    say(options, f"{in_words(review, queue.model)}\nWritten to {options.output}", _review_facts(options, review))
+    facts = {"review": review.number, "rows": len(review), "chosen_before": False}
+    facts |= {"output": options.output, "state": options.state}
+    say(options, f"{in_words(review, queue.model)}\nWritten to {options.output}", facts)
 
 
 def _started(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, Record]:
@@ -288,16 +284,6 @@ def _standing(queue: ReviewQueue) -> str:
 def _facts(queue: ReviewQueue) -> dict[str, Any]:
     certificate = queue.certificate()
     return {"certified": certificate.is_certified, "certificate": certificate, "open_reviews": sorted(queue.reviews_)}
-
-
-def _review_facts(options: argparse.Namespace, review: Review) -> dict[str, Any]:
-    return {
-        "review": review.number,
-        "rows": len(review),
-        "chosen_before": False,
-        "output": options.output,
-        "state": options.state,
-    }
 
 
 REVIEW = Command(
