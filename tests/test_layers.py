@@ -56,6 +56,7 @@ ENGINES = {
         "files.py",
         "table_file.py",
         "rows.py",
+        "score.py",
         "labelled_rows.py",
         "landscape.py",
         "decision_files.py",
@@ -63,8 +64,8 @@ ENGINES = {
     },
 }
 # Commands for models in production; the rest of the library knows nothing of what comes after a model is fitted.
-PRODUCTION = {"audit", "certify", "check_plan", "counts", "diff", "forget", "monitor", "repair", "review"}
-OF_THE_LIFECYCLE = {("cli", name) for name in PRODUCTION | {"verify_receipt"}}
+PRODUCTION = {"audit", "compare", "forget", "monitor", "repair", "review", "sites"}
+OF_THE_LIFECYCLE = {("cli", name) for name in PRODUCTION}
 OPTIONAL = [
     "matplotlib",
     "pandas",
@@ -243,7 +244,7 @@ print([name for name in sepc.__all__ if isinstance(getattr(sepc, name), types.Mo
 
 # Underscore attributes of other libraries: their only way, or their own advice to those who build on them.
 OF_OTHERS = {
-    ("completion.py", "_actions"),  # argparse tells what options a parser has nowhere else
+    ("entry.py", "_actions"),  # argparse tells what options a parser has nowhere else
     ("entry.py", "_exit"),  # a public function of os
 }
 

@@ -1,24 +1,17 @@
-"""What a look at a table costs: as a part of a fit, and as `sepc look` on a file.
+"""What a look at a table costs as a part of a fit.
 
 The table has 20 columns, five of them text: prices with a currency, weights with a decimal comma and a unit, dates, and
 two of categories. A fit takes its own look at the columns and the labels; it is compared with one that is told what the
 columns are, and does not look at the labels. Both read the values of the columns once; the look alone is without that.
-`sepc look` reads rows from places in a CSV file. Its start-up is that of the same command on a file of 100 rows. All
-times are CPU time: medians of runs that take turns.
+All times are CPU time: medians of runs that take turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -27,19 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sepc import SEPClassifier, look
-from sepc.cli.entry import parser
-from sepc.cli.labelled_rows import labelled_table, read_sample, read_spread
-from sepc.cli.look import MOST_ROWS
-from sepc.cli.source import open_table
+from sepc import SEPClassifier
 from sepc.columns.kinds import Kind, ReadColumns, kinds_of, read_columns
 from sepc.columns.table import column_of
 from sepc.estimators.sep import given_tables
 from sepc_benchmarks.measure import arguments, save, show
 
 FIT_ROWS = 100_000
-FILE_ROWS = 1_000_000
-FEW_ROWS = 100
 ROUNDS = 3
 N_NUMBERS = 15
 
@@ -113,57 +100,11 @@ def fits(n: int, rounds: int) -> list[dict[str, Any]]:
     ]
 
 
-def commands(n: int, rounds: int) -> list[dict[str, Any]]:
-    """`sepc look` on a long file, and what its parts take."""
-    with tempfile.TemporaryDirectory() as folder:
-        long, short = Path(folder) / "long.csv", Path(folder) / "short.csv"
-        X, y = table(n)
-        X.assign(bought=y).to_csv(long, index=False)
-        X.head(FEW_ROWS).assign(bought=y[:FEW_ROWS]).to_csv(short, index=False)
-        del X, y
-        options = parser().parse_args(["look", str(long), "--target", "bought", "--quiet"])
-        sample = sampled(options)
-        rows, n_sampled = sample.rows, len(sample.rows.y)
-        tasks = {
-            "reading": lambda: sampled(options),
-            "look": lambda: look(rows.X, rows.y, n_rows=n),
-        }
-        seconds = cpu_medians(tasks, rounds)
-        whole = median(command_seconds(long) for _ in range(rounds))
-        started = median(command_seconds(short) for _ in range(rounds))
-    return [
-        {
-            "rows": n,
-            "looked at": n_sampled,
-            "seconds of the command": whole,
-            "seconds of its start-up": started,
-            "seconds to read the sample": seconds["reading"],
-            "seconds of the look": seconds["look"],
-        }
-    ]
-
-
-def sampled(options: argparse.Namespace) -> Any:
-    """The rows that the command looks at."""
-    opened = open_table(options)
-    spread = read_spread(opened, options, MOST_ROWS)
-    return read_sample(labelled_table(opened, options), options, MOST_ROWS) if spread is None else spread
-
-
-def command_seconds(path: Path) -> float:
-    """CPU seconds of the command in a process of its own."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [sys.executable, "-m", "sepc", "look", str(path), "--target", "bought", "--quiet"]
-    subprocess.run(words, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-
-
 def main() -> None:
     options = arguments(__doc__)
     warnings.simplefilter("ignore")
-    n_fit, n_file, rounds = (500, 1_000, 1) if options.smallest else (FIT_ROWS, FILE_ROWS, ROUNDS)
-    results = {"command": commands(n_file, rounds), "fit": fits(n_fit, rounds)}
+    n, rounds = (500, 1) if options.smallest else (FIT_ROWS, ROUNDS)
+    results = {"fit": fits(n, rounds)}
     for title, records in results.items():
         show(title, records)
     save(options.output, results)

@@ -36,7 +36,7 @@ IN_MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from sepc import load
-from sepc.cli.decision_files import arrow_columns, columns_of
+from sepc.cli.decision_files import arrow_columns
 model, data, output = sys.argv[1:]
 classifier = load(model)
 table = pq.read_table(data, columns=list(classifier.feature_names_in_))
@@ -47,7 +47,7 @@ del table
 import warnings
 warnings.simplefilter("ignore")
 decisions = classifier.decide(rows)
-columns = arrow_columns(columns_of(decisions), None)
+columns = arrow_columns(decisions)
 pq.write_table(pa.table(columns), output, use_dictionary=["label", "rule", "cause"])
 """
 

@@ -110,7 +110,6 @@ def test_every_error_of_diff_ends_with_two(place, refused, tmp_path):
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
     for given, said in (
         (words(place, target="none"), "no column 'none'"),
-        (["diff", place / "old.sepc", place / "new.sepc", "-", "--format", "csv"], "standard input"),
         ([*words(place), "--group", "ward,left,up"], "names 3 columns"),
         (words(place, new="none"), "none.sepc"),
         (words(place, table=tmp_path / "damaged.parquet"), "damaged.parquet"),

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import re
 import shlex
 import subprocess
@@ -117,13 +116,15 @@ def test_csv_is_read_however_it_is_written(form, folder, wdbc, tmp_path, run):
     assert found["größe"].tolist() == wdbc["ward"].tolist()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_standard_input_and_output(suffix, folder, wdbc, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((folder / f"wdbc.{suffix}").read_bytes())))
-    ran = run("score", folder / "model.sepc", "-", "--format", suffix, "--output", "-", "--copy", "id")
+def test_standard_input_and_output(folder, wdbc, run, refused, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((folder / "wdbc.csv").read_bytes())))
+    words = ["score", folder / "model.sepc", "-", "--output", "-", "--copy", "id"]
+    ran = run(*words)
     found = pd.read_csv(io.StringIO(ran.out))
     np.testing.assert_array_equal(found["trust"], load(folder / "model.sepc").decide(wdbc[FEATURES]).trust)
     assert "Written" not in ran.out
+    for form in ("parquet", "excel"):
+        assert "Only CSV" in refused(*words, "--format", form)
 
 
 def test_a_pipe_that_nobody_reads(folder):
@@ -233,14 +234,6 @@ def test_fit_warns_of_a_rare_class_that_accepted_rows_miss(tmp_path, run):
     assert "is missed" not in told[True]
     found, n_rare = map(int, re.search(r"and (\d+) of (\d+) of odd", told[True]).groups())
     assert found >= 0.8 * n_rare
-
-
-def test_numbers_that_first_look_whole(write_csv, tmp_path, run):
-    """Types are told from the first rows, but a fraction long after them is no surprise."""
-    rows = [(i % 50, i % 2) for i in range(140_000)]  # more than a batch
-    rows[139_999] = (0.5, 1)
-    words = ["fit", write_csv(["x", "y"], *rows), "--target", "y", "--output", tmp_path / "m.sepc"]
-    assert "140,000 rows" in run(*words, "--fit-rows", "200", "--n-impure", "0.6").out
 
 
 def test_explained_rows_are_those_asked_for(folder, wdbc, write_csv, run, facts, refused):
@@ -385,10 +378,3 @@ def test_version_and_no_pyarrow(folder, run, refused, monkeypatch):
     assert run("--version").out.startswith("sepc 0.")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert '"sepc[table]"' in refused("explain", folder / "model.sepc", folder / "wdbc.csv", code=1)
-
-
-@pytest.mark.slow
-def test_the_installed_command(folder):
-    words = [sys.executable, "-m", "sepc", "inspect", folder / "model.sepc", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["library"].startswith("sepc ")

@@ -171,17 +171,6 @@ def test_no_name_acts_on_the_terminal_from_an_error(hidden, run, refused):
         assert SEEN.findall(line) == []
 
 
-@pytest.mark.slow
-def test_warnings_name_nothing_that_acts(hidden, run):
-    table = pd.read_csv(hidden / "table.csv").drop(columns=f"ward{HIDDEN}".replace("\r\n", "\n"), errors="ignore")
-    table = table.select_dtypes("number").assign(**{f"flat{HIDDEN}": 1.0, "target": np.arange(len(table)) % 2})
-    table.to_csv(hidden / "flat.csv", index=False)
-    ran = run("fit", hidden / "flat.csv", "--target", "target", "--output", hidden / "flat.sepc")
-    assert "'flat" in ran.err
-    assert ran.err.count("\n") == 1
-    assert SEEN.findall(ran.err) == []
-
-
 def test_decisions_on_a_terminal_hold_nothing_that_acts(folder, wdbc, tmp_path):
     """A pipe gets every cell as it is; a terminal does not."""
     wdbc[FEATURES][:3].assign(note=HIDDEN).to_csv(tmp_path / "notes.csv", index=False)

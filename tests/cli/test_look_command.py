@@ -1,5 +1,8 @@
 """`sepc look`, and what the other commands do about its findings."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from optional import package_or_skip
@@ -40,6 +43,27 @@ def test_a_long_table_is_looked_at_in_part(tmp_path, facts, monkeypatch, ending)
     monkeypatch.setattr(look, "MOST_ROWS", 300)
     told = facts("look", tmp_path / f"t.{ending}", "--target", "t")
     assert (told["rows"], told["looked_at"]) == (1_000, 250)
+
+
+def test_ids_and_rows_in_an_order_are_found_in_a_part(tmp_path, facts, monkeypatch):
+    monkeypatch.setattr(look, "MOST_ROWS", 1_000)
+    shuffled = np.random.default_rng(1).permutation(6_000)
+    rows = table(6_000).assign(index=range(6_000), no=1_000 + shuffled, code=[f"K-{i:06d}" for i in shuffled])
+    for order, is_order in ((["a"], True), (["index"], False)):
+        rows.sort_values(order).to_csv(tmp_path / "t.csv", index=False)
+        found = facts("look", tmp_path / "t.csv", "--target", "t")["findings"]
+        about = {(own["about"], own["severity"]) for own in found}
+        assert {("index", "HANDLED"), ("no", "HANDLED"), ("code", "HANDLED")} <= about
+        assert (("rows", "DOUBTFUL") in about) is is_order
+
+
+def test_a_look_loads_no_library_that_it_does_not_need(tmp_path):
+    table().to_csv(tmp_path / "t.csv", index=False)
+    words = ["look", str(tmp_path / "t.csv"), "--target", "t"]
+    code = f"import sys; from sepc.cli import main; main({words!r}); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert ran.stdout.startswith("0 findings in 300 rows")
+    assert not {"sklearn", "scipy.stats", "dask", "matplotlib"} & set(ran.stdout.split())
 
 
 def test_suspects_have_the_row_numbers_of_the_table(tmp_path, run, facts):

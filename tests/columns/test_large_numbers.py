@@ -32,15 +32,11 @@ def with_a_gap(column):
 
 TYPES = {
     "whole": lambda table: table,
-    "unsigned": lambda table: table.astype({"id": "uint64"}),
-    "categorical": lambda table: table.astype({"id": "category"}),
     "categorical with a gap": lambda table: table.assign(id=with_a_gap(table["id"].astype("category"))),
     "nullable with a gap": lambda table: table.assign(id=with_a_gap(table["id"].astype("Int64"))),
-    "objects": lambda table: table.astype({"id": object}),
 }
 
 
-@pytest.mark.quick_cases("whole", "categorical with a gap", "nullable with a gap")
 @pytest.mark.parametrize("kind", TYPES)
 def test_ids_that_are_one_double_stay_apart_in_fit_decide_and_files(kind, tmp_path):
     table, y = table_of(IDS)
@@ -81,17 +77,7 @@ def test_ids_are_kept_apart_in_parquet(tmp_path):
     assert classifier.score(table, y) == 1.0
 
 
-@pytest.mark.slow  # on every change, tables in memory and Parquet files keep them apart
-def test_ids_are_kept_apart_in_dask(client):
-    table, y = table_of(IDS)
-    lazy = package_or_skip("dask.dataframe").from_pandas(table.assign(y=y), npartitions=3)
-    classifier = SEPClassifier(categorical_features=["id"], max_ellipsoids=2).fit(lazy, "y")
-    assert classifier.preparation_.categories["id"].values == IDS
-    assert (classifier.decide(lazy[["id", "x"]]).compute()["label"].to_numpy() == y).all()
-
-
-@pytest.mark.quick_cases("-1e+300", "9.*")
-@pytest.mark.parametrize("large", [1e300, -1e300, 2.0**63, 1e19])
+@pytest.mark.parametrize("large", [-1e300, 2.0**63])
 def test_large_doubles_are_categories_that_can_be_saved(large, tmp_path):
     table, y = table_of((0.5, large, 2.0))
     classifier = SEPClassifier(categorical_features=["id"], max_ellipsoids=2).fit(table, y)

@@ -39,13 +39,6 @@ def test_the_same_unit_or_none_is_none(name, written):
     assert found(name, written) == []
 
 
-def test_names_with_units_are_fitted_and_decided_on():
-    table = pd.DataFrame({"weight (kg)": NUMBERS, "income [EUR]": RNG.random(200), "Größe, m²": RNG.random(200)})
-    y = np.where(NUMBERS > 70, "yes", "no")
-    classifier = SEPClassifier().fit(table, y)
-    assert "weight (kg)" in classifier.decide(table)[0].why()
-
-
 def test_a_fit_warns_of_a_unit_in_the_header():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"height (cm)": [f"{x:.1f} in" for x in rng.normal(68, 4, 100)], "x": rng.normal(size=100)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import math
 import shutil
 import sys
 import threading
@@ -22,23 +20,6 @@ from sepc.wording import counted, visible
 PER_CELL, PER_ROW, PER_PAIR, PER_WEIGHT = 50, 100, 320, 28
 # Weights of a partition, besides those of the features.
 OTHER_WEIGHTS = 200
-
-
-def add_memory_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option of commands that hold a table in memory."""
-    parser.add_argument(
-        "--max-memory",
-        type=_gigabytes,
-        metavar="GB",
-        help="refuse a table that would take more than this many gigabytes of memory; by default, all that is free",
-    )
-
-
-def _gigabytes(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of gigabytes")
-    return value
 
 
 def needed_bytes(n_rows: int, n_features: int) -> int:

@@ -1,33 +1,13 @@
-"""Model files: the arguments that name one, loading it, and summaries in the model's own names."""
+"""Loading a model file, and summaries in the model's own names."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from sepc.cli._messages import InputError, names_in
+from sepc.cli._messages import InputError
 from sepc.tables.files import check_readable
 from sepc.wording import listed, visible
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, and the option for models without feature names."""
-    parser.add_argument("model", metavar="MODEL", help="a file written by sepc fit or sepc.save")
-    parser.add_argument(
-        "--features",
-        type=names_in,
-        metavar="A,B,C",
-        help="the columns to use as features, if the model has no feature names",
-    )
-    add_key_argument(parser)
-
-
-def add_key_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that demands a signature."""
-    parser.add_argument(
-        "--key", metavar="FILE", help="a public key: use the model only if it was signed with the matching private key"
-    )
 
 
 def load_model(path: str, key: str | None = None) -> Any:

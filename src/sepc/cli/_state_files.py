@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._messages import InputError, complain
-from sepc.cli._model_rows import RowDigest, beside, rows_in_batches
+from sepc.cli._model_rows import RowDigest, rows_in_batches
+from sepc.cli._options import beside
 from sepc.io.atomic_files import resolve_links
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def write_state(path: str, data: bytes, record: Record) -> None:
 
     arrays, content = decode(data)
     with open(path, "wb") as file:
-        file.write(encode(arrays, content | {ENTRY: _node_of(record)}))
+        runs = [list(astuple(run)) for run in record.runs]
+        file.write(encode(arrays, content | {ENTRY: {"reference": record.reference, "runs": runs}}))
 
 
 def check_reference(options: argparse.Namespace, estimator: Any, record: Record, target: str | None = None) -> None:
@@ -80,8 +82,8 @@ def check_reference(options: argparse.Namespace, estimator: Any, record: Record,
     if options.reference is None:
         return
     digest = RowDigest()
-    for _ in rows_in_batches(beside(options, options.reference), estimator, target, digest):
-        pass
+    for rows in rows_in_batches(beside(options, options.reference), estimator, target):
+        digest.add(rows)
     if digest.of_rows() != record.reference:
         raise InputError(
             f"{options.state} was started with a reference other than {options.reference}; leave --reference out "
@@ -89,20 +91,15 @@ def check_reference(options: argparse.Namespace, estimator: Any, record: Record,
         )
 
 
-def _node_of(record: Record) -> dict[str, Any]:
-    runs = [[run.digest, run.kind, run.first, run.last] for run in record.runs]
-    return {"reference": record.reference, "runs": runs}
-
-
 def _record_from(reader: Reader) -> Record:
-    return Record(reader.text("reference"), tuple(_run_from(reader, node) for node in reader.value("runs", list)))
-
-
-def _run_from(reader: Reader, node: Any) -> Run:
-    match node:
-        case [str(digest), str(kind), int(first), int(last)] if 0 <= first <= last:
-            return Run(digest, kind, first, last)
-    raise reader.wrong("has a run that the command did not write")
+    runs = []
+    for node in reader.value("runs", list):
+        match node:
+            case [str(digest), str(kind), int(first), int(last)] if 0 <= first <= last:
+                runs.append(Run(digest, kind, first, last))
+            case _:
+                raise reader.wrong("has a run that the command did not write")
+    return Record(reader.text("reference"), tuple(runs))
 
 
 # Seconds between attempts, before telling the user, and before giving up.
@@ -112,7 +109,8 @@ EVERY, TOLD, PATIENCE = 0.05, 2.0, 600.0
 @contextmanager
 def locked(path: str) -> Iterator[None]:
     """Context manager: other runs that use this state file wait until it exits."""
-    lock = _lock_of(path)
+    target = Path(resolve_links(path))
+    lock = str(target.with_name(f".{target.name}.lock"))
     handle = _acquired(path, lock)
     try:
         yield
@@ -121,11 +119,6 @@ def locked(path: str) -> Iterator[None]:
         with suppress(OSError):
             os.unlink(lock)
         os.close(handle)
-
-
-def _lock_of(path: str) -> str:
-    target = Path(resolve_links(path))
-    return str(target.with_name(f".{target.name}.lock"))
 
 
 def _acquired(path: str, lock: str) -> int:

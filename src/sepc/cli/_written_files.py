@@ -33,8 +33,8 @@ def check_result_file(options: argparse.Namespace, *inputs: str, endings: tuple[
     if options.output is not None:
         check_writable(options.output, *inputs)
         if not options.output.lower().endswith(endings):
-            *first, last = endings
-            raise InputError(f"--output {options.output}: the name must end in {', '.join(first)} or {last}.")
+            named = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+            raise InputError(f"--output {options.output}: the name must end in {named}.")
 
 
 def write_result(result: Any, options: argparse.Namespace) -> str:

@@ -8,35 +8,21 @@ from typing import TYPE_CHECKING, Any
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import ALARM, say
 from sepc.cli._model_file import in_words, load_model
-from sepc.cli._model_rows import add_feedback_arguments, read_feedback
+from sepc.cli._model_rows import read_feedback
+from sepc.cli._options import Command, add, add_feedback
 from sepc.cli._written_files import check_result_file, write_result
 
 if TYPE_CHECKING:
     from sepc.lifecycle import Audit
 
-HELP = "compare the trust that a model claims with labels that arrived later"
-EXAMPLE = """example:
-  sepc audit model.sepc feedback.csv --target label --output audit.html
 
-Feedback means rows with their true labels, none of them from training.
-
-exit code: 0 if nothing was found; 3 if the model fails overall or in a region, errors cluster somewhere, or a column
-has changed, for example its unit; 2 for wrong input; 1 for other errors
-"""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_feedback(parser)
+    add(parser, "--fdr S", "false discovery rate of the findings; 0.1 by default", default=0.1)
+    add(parser, "--output FILE", "an .html page, or a .csv or .parquet file with a row for each region")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc audit`."""
-    add_feedback_arguments(parser)
-    parser.add_argument(
-        "--fdr", type=float, default=0.1, metavar="S", help="false discovery rate of the findings; 0.1 by default"
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file with a row for each region"
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Audit, print what was found, and return the exit code."""
     check_result_file(options, options.model, options.data)
     estimator = load_model(options.model, options.key)
@@ -66,3 +52,18 @@ def _facts(found: Audit, options: argparse.Namespace) -> dict[str, Any]:
         "clusters": list(found.disjuncts),
         "output": options.output,
     }
+
+
+AUDIT = Command(
+    "compare the trust that a model claims with labels that arrived later",
+    _add_arguments,
+    _run,
+    """example:
+  sepc audit model.sepc feedback.csv --target label --output audit.html
+
+Feedback means rows with their true labels, none of them from training.
+
+exit code: 0 if nothing was found; 3 if the model fails overall or in a region, errors cluster somewhere, or a column
+has changed, for example its unit; 2 for wrong input; 1 for other errors
+""",
+)

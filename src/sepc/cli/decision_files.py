@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from sepc._typing import BoolArray
 from sepc.cli._messages import InputError
 from sepc.decisions.decisions import KINDS, Decisions
-from sepc.decisions.kinds import Cause, Rule
 from sepc.wording import visible
 
 LABELS = ("label", "counts_label")
@@ -53,9 +51,9 @@ class DecisionWriter:
         """Write some rows, given as pyarrow arrays."""
         names, arrays = list(columns), list(columns.values())
         if self._is_shown:
-            names, arrays = list(map(visible, names)), list(map(_visible, arrays))
+            names, arrays = list(map(visible, names)), [_in_text(_visible, array) for array in arrays]
         if self._is_guarded:
-            names, arrays = list(map(guarded, names)), list(map(_guarded, arrays))
+            names, arrays = list(map(guarded, names)), [_in_text(_guarded, array) for array in arrays]
         batch = pa.RecordBatch.from_arrays(arrays, names=names)
         if self._writer is None:
             self._writer = self._opened(batch.schema)
@@ -86,84 +84,60 @@ def guarded(text: str) -> str:
 
 
 def _guarded(column: Any) -> Any:
-    """`guarded` for every cell of a column of text; other columns stay as they are."""
-    if pa.types.is_dictionary(column.type):
-        return pa.DictionaryArray.from_arrays(column.indices, _guarded(column.dictionary))
-    if not _is_text(column.type):
-        return column
+    """`guarded` for every cell of a column of text."""
     is_formula = pc.and_not(
         pc.match_substring_regex(column, FORMULA), pc.match_substring_regex(column, f"^(?:{NUMBER})$")
     )
-    if not pc.any(is_formula).as_py():
-        return column
     return pc.if_else(is_formula, pc.binary_join_element_wise("'", column, ""), column)
 
 
 def _visible(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type):
-        return pa.DictionaryArray.from_arrays(column.indices, _visible(column.dictionary))
-    if not _is_text(column.type):
-        return column
     return pa.array([None if cell is None else visible(cell) for cell in column.to_pylist()], column.type)
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _in_text(change: Callable[[Any], Any], column: Any) -> Any:
+    """Change the cells of a column if they are text, or the texts that its codes stand for."""
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, _in_text(change, column.dictionary))
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return change(column) if is_text else column
 
 
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A column with few distinct texts; `codes` are the positions of the cells in `texts`."""
+def arrow_columns(decisions: Decisions, decided: BoolArray | None = None) -> dict[str, Any]:
+    """The columns of `to_frame` as pyarrow arrays, with text as codes.
 
-    codes: NDArray[np.int32]
-    texts: tuple[str, ...]
-
-
-Column = NDArray[Any] | Coded
-
-
-def columns_of(decisions: Decisions) -> dict[str, Column]:
-    """The columns of `to_frame`, with text as codes."""
-    return {name: _column(name, values, decisions.classes) for name, values in decisions.columns().items()}
-
-
-def _column(name: str, values: NDArray[Any], classes: NDArray[Any]) -> Column:
-    if name in KINDS:
-        return _coded(values, KINDS[name])
-    return _labels(values, classes) if name in LABELS else values
-
-
-def _labels(labels: NDArray[Any], classes: NDArray[Any]) -> Column:
-    """Numbers as they are, text as positions among the classes."""
-    if labels.dtype.kind in "biuf":
-        return labels
-    codes = np.searchsorted(classes, labels) if labels.dtype.kind == "U" else _positions(labels, classes)
-    return Coded(codes.astype(np.int32), tuple(map(str, classes)))
+    Rows that are not `decided` are not accepted, and their other cells are empty.
+    """
+    known = None if decided is None or decided.all() else _packed(decided)
+    found = {}
+    for name, values in decisions.columns().items():
+        if name == "accepted":
+            found[name] = _array(values if decided is None else values & decided, None)
+        elif name in KINDS:
+            found[name] = _coded(values - int(min(KINDS[name])), [kind.name for kind in KINDS[name]], known)
+        elif name in LABELS and values.dtype.kind not in "biuf":
+            found[name] = _coded(_positions(values, decisions.classes), list(map(str, decisions.classes)), known)
+        else:
+            found[name] = _array(values, known)
+    return found
 
 
 def _positions(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """The position of each label among the classes, for labels of mixed types that cannot be sorted."""
+    """The position of each label among the classes, which cannot be sorted if their types are mixed."""
+    if labels.dtype.kind == "U":
+        return np.searchsorted(classes, labels)
     codes = np.zeros(len(labels), dtype=np.int32)
     for k, label in enumerate(classes):
         codes[labels == label] = k
     return codes
 
 
-def _coded(values: NDArray[Any], kinds: type[Rule] | type[Cause]) -> Coded:
-    first = min(kinds)
-    return Coded((values - int(first)).astype(np.int32), tuple(kind.name for kind in kinds))
+def _coded(codes: NDArray[Any], texts: Sequence[str], known: Any) -> Any:
+    return pa.DictionaryArray.from_arrays(_array(codes.astype(np.int32), known), pa.array(texts))
 
 
-def arrow_columns(columns: Mapping[str, Column], decided: BoolArray | None) -> dict[str, Any]:
-    """Columns as pyarrow arrays; cells of undecided rows are empty, except in `accepted`."""
-    known = None if decided is None or decided.all() else _packed(decided)
-    return {name: _array(column, None if name == "accepted" else known) for name, column in columns.items()}
-
-
-def _array(column: Column, known: Any) -> Any:
+def _array(column: NDArray[Any], known: Any) -> Any:
     """A pyarrow array that shares the memory of a NumPy array."""
-    if isinstance(column, Coded):
-        return pa.DictionaryArray.from_arrays(_array(column.codes, known), pa.array(column.texts))
     if column.dtype == object:
         # Remarks, which most rows do not have.
         return pa.array([cell or None for cell in column.tolist()], pa.string())

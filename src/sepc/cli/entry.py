@@ -11,70 +11,91 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from sepc.cli import (
-    audit,
-    certify,
-    check_plan,
-    completion,
-    counts,
-    diff,
-    explain,
-    export,
-    fit,
-    forget,
-    inspect,
-    landscape,
-    look,
-    monitor,
-    repair,
-    report,
-    review,
-    score,
-    sign,
-    verify,
-    verify_receipt,
-)
 from sepc.cli._messages import (
     INTERRUPTED,
     OTHER,
     WRONG_INPUT,
     InputError,
-    add_printing_arguments,
     complain,
     interrupts_come_again,
     one_line,
 )
+from sepc.cli._options import Command, add
+from sepc.cli.audit import AUDIT
+from sepc.cli.compare import CHECK_PLAN, DIFF
+from sepc.cli.explain import EXPLAIN
+from sepc.cli.fit import FIT
+from sepc.cli.forget import FORGET, VERIFY_RECEIPT
+from sepc.cli.landscape import LANDSCAPE
+from sepc.cli.look import LOOK
+from sepc.cli.model_files import EXPORT, INSPECT, SIGN, VERIFY
+from sepc.cli.monitor import MONITOR
+from sepc.cli.repair import REPAIR
+from sepc.cli.report import REPORT
+from sepc.cli.review import REVIEW
+from sepc.cli.score import SCORE
+from sepc.cli.sites import CERTIFY, COUNTS
 
-GROUPS: dict[str, dict[str, Any]] = {
+# How help texts name an argument that is a file.
+FILES = ("DATA", "FILE", "MODEL", "NEW", "OLD", "PLAN", "STATE")
+
+
+def _print_completion(options: argparse.Namespace) -> None:
+    """Print a script that makes a shell complete commands, options, their values and file names."""
+    try:
+        import shtab
+    except ImportError as error:
+        raise ImportError('Completion needs shtab: pip install "sepc[table]"') from error
+    _mark_files(options.parser, shtab.FILE)
+    sys.stdout.write(shtab.complete(options.parser, shell=options.shell))
+
+
+def _mark_files(parser: argparse.ArgumentParser, complete: Any) -> None:
+    """Complete file arguments as file names, in all commands of a parser."""
+    for action in parser._actions:
+        if action.metavar in FILES:
+            action.complete = complete  # type: ignore[attr-defined] # where shtab looks for it
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                _mark_files(command, complete)
+
+
+COMPLETION = Command(
+    "print a completion script for bash, zsh or fish",
+    lambda parser: add(parser, "SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),
+    _print_completion,
+)
+
+GROUPS = {
     "a model": {
-        "look": look,
-        "landscape": landscape,
-        "fit": fit,
-        "score": score,
-        "explain": explain,
-        "report": report,
+        "look": LOOK,
+        "landscape": LANDSCAPE,
+        "fit": FIT,
+        "score": SCORE,
+        "explain": EXPLAIN,
+        "report": REPORT,
     },
     "a model in production": {
-        "monitor": monitor,
-        "review": review,
-        "audit": audit,
-        "repair": repair,
-        "diff": diff,
-        "check-plan": check_plan,
-        "counts": counts,
-        "certify": certify,
-        "forget": forget,
-        "verify-receipt": verify_receipt,
+        "monitor": MONITOR,
+        "review": REVIEW,
+        "audit": AUDIT,
+        "repair": REPAIR,
+        "diff": DIFF,
+        "check-plan": CHECK_PLAN,
+        "counts": COUNTS,
+        "certify": CERTIFY,
+        "forget": FORGET,
+        "verify-receipt": VERIFY_RECEIPT,
     },
     "files": {
-        "inspect": inspect,
-        "export": export,
-        "sign": sign,
-        "verify": verify,
-        "completion": completion,
+        "inspect": INSPECT,
+        "export": EXPORT,
+        "sign": SIGN,
+        "verify": VERIFY,
+        "completion": COMPLETION,
     },
 }
-COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 DESCRIPTION = "Classification with calibrated trust: fit a model, use it, explain it, and maintain it in production."
 
@@ -113,19 +134,20 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """The parser of all commands."""
     top = Parser(prog="sepc", description=DESCRIPTION, allow_abbrev=False)
-    top.add_argument("--version", action="store_true", help="print the version")
+    add(top, "--version", "print the version")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
-    for name, module in COMMANDS.items():
+    for name, own in COMMANDS.items():
         command = commands.add_parser(
             name,
-            help=module.HELP,
-            description=_sentence(module.HELP),
-            epilog=getattr(module, "EXAMPLE", None),
+            help=own.help,
+            description=f"{own.help[0].upper()}{own.help[1:]}.",
+            epilog=own.example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        module.add_arguments(command)
-        add_printing_arguments(command)
+        own.add_arguments(command)
+        add(command, "--json", "print the result as one JSON document")
+        add(command, "--quiet", "print nothing but errors, warnings and --json")
     return top
 
 
@@ -147,7 +169,7 @@ def _main(argv: Sequence[str] | None) -> int:
         with _warnings_in_one_line(), interrupts_come_again():
             top = parser()
             options = _parsed(top, argv)
-            other = getattr(COMMANDS.get(options.command), "OTHER", OTHER)
+            other = COMMANDS[options.command].other if options.command else OTHER
             code = _run(top, options)
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -189,10 +211,6 @@ def _parsed(top: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
     if rest:
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     return options
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _report_error(message: str, code: int, error: Exception | None = None) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sepc.cli._messages import complain, say
 from sepc.cli._model_file import matters_most
 from sepc.cli._model_rows import taken_as
+from sepc.cli._options import MODEL_OUTPUT, Command, add, add_fit, add_held_out, add_labelled_table
 from sepc.cli._written_files import check_writable
 from sepc.cli.fitting import (
-    add_fit_arguments,
-    add_held_out_arguments,
     check_fit_options,
     estimator_of,
     fitted,
@@ -22,28 +22,25 @@ from sepc.cli.fitting import (
     split_words,
     with_merged_labels,
 )
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, labelled_table, read_rows
-from sepc.cli.source import add_table_arguments, open_table
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable
 from sepc.wording import MOST_NAMES, counted, listed, percent, plain, visible
 
-HELP = "fit a model on a table and write it to a file"
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_labelled_table(parser)
+    add(parser, *MODEL_OUTPUT, required=True)
+    add_held_out(parser, by_default=0.0)
+    add_fit(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc fit`."""
-    add_table_arguments(parser)
-    add_labelled_arguments(parser)
-    parser.add_argument("--output", required=True, metavar="MODEL", help="the model file to write, usually *.sepc")
-    add_held_out_arguments(parser, by_default=0.0)
-    add_fit_arguments(parser)
-
-
-def run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     """Read the table, fit, save, and print a summary."""
     check_fit_options(options)
     check_writable(options.output, options.data)
     estimator, facts = _fitted(options)
-    _save(estimator, options.output)
+    from sepc.model_files import save
+
+    save(estimator, options.output)
     say(options, f"{_summary_of(facts)}\nWritten to {options.output}", facts | {"model": options.output})
 
 
@@ -52,12 +49,14 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     from sepc.columns.kinds import read_columns
     from sepc.looking.row_order import leakage_findings
 
-    given = labelled_table(open_table(options), options, options.by)
+    given = LabelledTable.of(options, options.by)
     plan = plan_of(given, options)
     if plan.in_blocks:
-        estimator, facts = _fitted_in_blocks(options, given.features, given.table.n_rows or 0)
-        return estimator, facts | {"read": plan.words}
-    rows = read_rows(given, options)
+        n_rows = given.table.n_rows or 0
+        estimator = fitted(estimator_of(options), options.data, options.target, n_rows, quiet=options.quiet)
+        n_rows_of = dict(zip(estimator.classes_.tolist(), estimator.model_.class_counts.tolist(), strict=True))
+        return estimator, _facts_of(estimator, given.features, n_rows_of, 0, None) | {"read": plan.words}
+    rows = given.read_for_fit(options)
     merges: dict[str, Any] = {}
     if options.merge_labels:
         rows, pairs = with_merged_labels(rows)
@@ -66,25 +65,14 @@ def _fitted(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     for finding in leakage_findings(*read_columns(training.X, (), ()), training.y):
         complain(f"warning: {finding}")
     estimator = fitted(estimator_of(options), training.X, training.y, len(training.y), quiet=options.quiet)
-    names, n_rows = training.X.column_names, _rows_of_labels(training.y)
-    facts = _facts_of(estimator, names, n_rows, training.n_dropped, held_out)
+    n_rows_of = Counter(training.y.tolist())
+    classes = {label: n_rows_of[label] for label in sorted(n_rows_of)}
+    facts = _facts_of(estimator, training.X.column_names, classes, training.n_dropped, held_out)
     facts["why_dropped"] = "with empty cells" if options.missing == "drop" else "without a label"
     if held_out is not None:
         facts["held_out"]["which"] = split_words(options)
         facts["held_out"]["last"] = bool(options.test_last)
     return estimator, facts | merges | {"read": plan.words}
-
-
-def _fitted_in_blocks(options: argparse.Namespace, names: Sequence[str], n_rows: int) -> tuple[Any, dict[str, Any]]:
-    estimator = fitted(estimator_of(options), options.data, options.target, n_rows, quiet=options.quiet)
-    n_rows_of = dict(zip(estimator.classes_.tolist(), estimator.model_.class_counts.tolist(), strict=True))
-    return estimator, _facts_of(estimator, names, n_rows_of, 0, None)
-
-
-def _save(estimator: Any, path: str) -> None:
-    from sepc.model_files import save
-
-    save(estimator, path)
 
 
 def _facts_of(
@@ -112,14 +100,6 @@ def _facts_of(
     if held_out is not None:
         facts["held_out"] = _held_out_figures(estimator, held_out)
     return facts
-
-
-def _rows_of_labels(y: Any) -> dict[Any, int]:
-    """How many rows each label has."""
-    import numpy as np
-
-    classes, counts = np.unique(y, return_counts=True)
-    return dict(zip(classes.tolist(), counts.tolist(), strict=True))
 
 
 def _size(estimator: Any) -> dict[str, Any]:
@@ -195,3 +175,6 @@ def _held_out_lines(figures: dict[str, Any]) -> list[str]:
         each = [f"{own['found']:,} of {own['rows']:,} of {own['label']}" for own in figures["by_class"]]
         lines.append(f"Found: {listed(each, MOST_NAMES)}.")
     return [*lines, *(f"Warning: {warning}" for warning in (*figures["alarms"], *figures["warnings"]))]
+
+
+FIT = Command("fit a model on a table and write it to a file", _add_arguments, _run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sepc.cli._memory import ProgressBar
-from sepc.cli._messages import InputError, complain, names_in, number_or_share, share
+from sepc.cli._messages import InputError, complain
 from sepc.cli._model_rows import left_out_of, main_classifier
 from sepc.cli.labelled_rows import LabelledRows, LabelledTable, named_columns
 from sepc.cli.rows import batches_of, quoted
@@ -20,89 +20,16 @@ if TYPE_CHECKING:
     from sepc.partition.sequence import Round
 
 
-TRUSTS = ("weights", "counts", "published")
-
-
-def add_fit_arguments(parser: argparse.ArgumentParser, *, or_file: bool = False) -> None:
-    """Add the options that describe an estimator; with `or_file`, also --model for an already fitted one."""
-    model = parser.add_argument_group("the model")
-    if or_file:
-        model.add_argument(
-            "--model",
-            metavar="MODEL",
-            help="report on this model file instead of fitting; it must not have seen these rows",
-        )
-    model.add_argument(
-        "--n-impure",
-        type=number_or_share,
-        metavar="N",
-        help="rows of other labels that an ellipsoid may contain: a number or a share",
-    )
-    model.add_argument("--trust", choices=TRUSTS, help="how labels and trust are computed; weights by default")
-    model.add_argument("--min-trust", type=float, metavar="T", help="the minimum trust at which a label is accepted")
-    model.add_argument(
-        "--class-weight",
-        choices=("balanced",),
-        help="decide as if all labels were equally frequent, so that a rare one is not missed",
-    )
-    model.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 4,000 to 10,000 by default")
-    model.add_argument(
-        "--by",
-        type=names_in,
-        default=[],
-        metavar="A,B",
-        help="fit a model for each combination of values in these columns",
-    )
-    model.add_argument(
-        "--max-risk", type=float, metavar="R", help="promise that at most this share of accepted rows is wrong"
-    )
-    model.add_argument(
-        "--confidence", type=float, metavar="C", help="confidence of the --max-risk promise; 0.95 by default"
-    )
-    model.add_argument(
-        "--promise-by",
-        type=names_in,
-        default=[],
-        metavar="A,B",
-        help="keep the --max-risk promise in each group of rows that share the values of one or two columns",
-    )
-    model.add_argument(
-        "--no-rows", action="store_true", help="keep no training row, and no hash of one, in the model file"
-    )
-    model.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
-
-
-def add_held_out_arguments(parser: argparse.ArgumentParser, by_default: float) -> None:
-    """Add the options that say which rows are held out, and --merge-labels."""
-    held_out = parser.add_mutually_exclusive_group()
-    held_out.add_argument(
-        "--test-size",
-        type=share,
-        default=by_default,
-        metavar="S",
-        help=f"share of rows to hold out for a test, drawn at random; {by_default:g} by default",
-    )
-    held_out.add_argument(
-        "--test-last",
-        type=share,
-        default=0.0,
-        metavar="S",
-        help="share of rows to hold out at the end of the table, for rows in time order",
-    )
-    parser.add_argument(
-        "--merge-labels",
-        action="store_true",
-        help="merge labels that differ only in case, blanks or one letter, and say which",
-    )
-
-
 def estimator_of(options: argparse.Namespace) -> Any:
     """The unfitted estimator that the options describe."""
     from sepc.estimators.routed import RoutedClassifier
     from sepc.estimators.selective.estimator import SelectiveClassifier
+    from sepc.estimators.sep.estimator import SEPClassifier
 
-    check_fit_options(options)
-    estimator: Any = _partition(options)
+    names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given |= named_columns(options)
+    estimator: Any = SEPClassifier(**given, keep_rows=not options.no_rows, random_state=options.seed)
     if options.by:
         estimator = RoutedClassifier(estimator, by=options.by)
     if options.max_risk is not None:
@@ -114,18 +41,9 @@ def estimator_of(options: argparse.Namespace) -> Any:
 
 def check_fit_options(options: argparse.Namespace) -> None:
     """Raise if options contradict each other, before anything is read."""
-    if options.confidence is not None and options.max_risk is None:
-        raise InputError("--confidence is only for --max-risk; give both of them.")
-    if options.promise_by and options.max_risk is None:
-        raise InputError("--promise-by is only for --max-risk; give both of them.")
-
-
-def _partition(options: argparse.Namespace) -> Any:
-    from sepc.estimators.sep.estimator import SEPClassifier
-
-    names = ("n_impure", "min_trust", "trust", "fit_rows", "class_weight")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    return SEPClassifier(**given, **named_columns(options), keep_rows=not options.no_rows, random_state=options.seed)
+    for name in ("confidence", "promise_by"):
+        if getattr(options, name) not in (None, []) and options.max_risk is None:
+            raise InputError(f"--{name.replace('_', '-')} is only for --max-risk; give both of them.")
 
 
 def with_merged_labels(rows: LabelledRows) -> tuple[LabelledRows, tuple[tuple[str, str], ...]]:
@@ -209,30 +127,24 @@ def fitted(estimator: Any, X: Any, y: Any, n_rows: int, *, quiet: bool) -> Any:
 
     with ProgressBar("fitting", quiet=quiet) as bar:
         bar.update(f"{n_rows:,} rows")
-        with listen_to_rounds(RoundNotes(bar).round_ended), warnings.catch_warnings():
+        with listen_to_rounds(_notes_on(bar)), warnings.catch_warnings():
             warnings.simplefilter("ignore", LeftOutWarning)
             warnings.simplefilter("ignore", NoPromiseWarning)
             model = estimator.fit(X, y)
-    warn_of_left_out(left_out_of(model))
-    warn_of_read(model)
+    _warn_of_columns(model)
     return model
 
 
-def warn_of_left_out(left_out: dict[str, str]) -> None:
-    """Print a warning about columns that are left out, and what they seem to be."""
-    if left_out:
-        named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
-        example = quoted(next(iter(left_out)))
-        complain(
-            f"warning: columns left out, because they do not look usable as features: {named}. "
-            f"To use one anyway, give --use {example}."
-        )
-
-
-def warn_of_read(model: Any) -> None:
-    """Print a warning about columns of text that are, or might be, read as numbers or dates."""
+def _warn_of_columns(model: Any) -> None:
+    """Name columns that are left out, and those of text that are, or might be, read as numbers or dates."""
     from sepc.looking.columns import doubts_in_words, read_in_words
 
+    if left_out := left_out_of(model):
+        named = listed([f"{name!r} ({why})" for name, why in left_out.items()], MOST_NAMES)
+        complain(
+            f"warning: columns left out, because they do not look usable as features: {named}. "
+            f"To use one anyway, give --use {quoted(next(iter(left_out)))}."
+        )
     preparation = main_classifier(model).encoding_
     columns = () if preparation is None else preparation.columns
     read = read_in_words(columns, "To take one as categories, give --categorical.")
@@ -240,21 +152,20 @@ def warn_of_read(model: Any) -> None:
         complain(f"warning: {' '.join(said)}")
 
 
-class RoundNotes:
-    """Turns the rows left after each round into progress notes; more rows than before mean a new partition."""
+def _notes_on(bar: ProgressBar) -> Callable[[Round], None]:
+    """Show the rows that are left after each round; more of them than before mean a new partition."""
+    n_partition, n_round, n_before = 0, 0, -1
 
-    def __init__(self, bar: ProgressBar) -> None:
-        self.bar = bar
-        self.n_partition, self.n_round, self.n_rows, self.n_left = 0, 0, 0, -1
-
-    def round_ended(self, left: Round) -> None:
-        """Show that a round has ended."""
+    def round_ended(left: Round) -> None:
+        nonlocal n_partition, n_round, n_before
         n_left = left.n_pos + left.n_neg
-        if n_left > self.n_left:
-            self.n_partition, self.n_round, self.n_rows = self.n_partition + 1, 0, n_left
-        self.n_round, self.n_left = self.n_round + 1, n_left
-        first = f"partition {self.n_partition}, " if self.n_partition > 1 else ""
-        self.bar.update(f"{first}round {self.n_round}, {n_left:,} rows left")
+        if n_left > n_before:
+            n_partition, n_round = n_partition + 1, 0
+        n_round, n_before = n_round + 1, n_left
+        first = f"partition {n_partition}, " if n_partition > 1 else ""
+        bar.update(f"{first}round {n_round}, {n_left:,} rows left")
+
+    return round_ended
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,22 @@ import argparse
 from typing import Any
 
 from sepc.cli._memory import ProgressBar
-from sepc.cli._messages import InputError, complain, number_or_share, say
-from sepc.cli.labelled_rows import LabelledRows, add_labelled_arguments, named_columns, read_labelled
-from sepc.cli.source import add_table_arguments
+from sepc.cli._messages import InputError, complain, say
+from sepc.cli._options import N_IMPURE, Command, add, add_labelled_table, add_seed, number_or_share
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable, named_columns
 from sepc.wording import MOST_NAMES, counted, listed
 
-HELP = "describe how the classes of a table overlap, before any model"
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_labelled_table(parser)
+    add(parser, *N_IMPURE, type=number_or_share)
+    add(parser, "--fit-rows N", "partition at most N rows; 3,000 by default", type=int)
+    add_seed(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc landscape`."""
-    add_table_arguments(parser)
-    add_labelled_arguments(parser)
-    parser.add_argument(
-        "--n-impure", type=number_or_share, metavar="N", help="rows of other labels that an ellipsoid may contain"
-    )
-    parser.add_argument("--fit-rows", type=int, metavar="N", help="partition at most N rows; 3,000 by default")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed; 0 by default")
-
-
-def run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     """Read the table and print the landscape of its numeric columns."""
-    rows = read_labelled(options)
+    rows = LabelledTable.of(options).read_for_fit(options)
     from sepc.landscape.landscape import Landscape
 
     given = {name: getattr(options, name) for name in ("n_impure", "fit_rows") if getattr(options, name) is not None}
@@ -63,3 +57,6 @@ def _numbers(rows: LabelledRows, options: argparse.Namespace) -> tuple[Any, Any]
             f"{options.data} has fewer than two rows without missing values in numeric columns; a landscape needs two."
         )
     return X.filter(complete), rows.y[complete]
+
+
+LANDSCAPE = Command("describe how the classes of a table overlap, before any model", _add_arguments, _run)

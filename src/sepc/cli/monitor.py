@@ -7,14 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli._memory import add_memory_argument
 from sepc.cli._messages import ALARM, InputError, complain, say
-from sepc.cli._model_file import add_model_arguments, in_words, load_model
-from sepc.cli._model_rows import RowDigest, beside, rows_in_batches, rows_in_memory
+from sepc.cli._model_file import in_words, load_model
+from sepc.cli._model_rows import RowDigest, digest_of, rows_in_batches, rows_in_memory
+from sepc.cli._options import MEMORY, TRUE_LABELS, Command, add, add_model, add_table, beside
 from sepc.cli._state_files import Record, Run, check_reference, locked, read_state, write_state
 from sepc.cli._written_files import check_result_file, check_writable, write_result
 from sepc.cli.rows import quoted
-from sepc.cli.source import add_table_arguments
 from sepc.io.atomic_files import replacing
 from sepc.tables.files import check_readable
 from sepc.wording import counted, visible
@@ -22,51 +21,28 @@ from sepc.wording import counted, visible
 if TYPE_CHECKING:
     from sepc.lifecycle import Alarm, Monitor
 
-HELP = "compare new rows with a reference, and raise an alarm where something has changed"
-EXAMPLE = """examples:
-  sepc monitor model.sepc --state watch.sepc --reference test.csv --target label
-  sepc monitor model.sepc today.csv --state watch.sepc
-  sepc monitor model.sepc --state watch.sepc
-
-The first starts the monitor with rows from when the model was good, none of them from its training. The second, run
-every day, counts new rows. The third shows all alarms so far. Rows that were counted before are not counted again.
-
-exit code: 0 if there is no alarm; 3 if these rows raised one or, without DATA, if there is any; 2 for wrong input;
-1 for other errors
-"""
-
 # Alarms to print; the others are counted.
 MOST_ALARMS = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc monitor`."""
-    add_model_arguments(parser)
-    add_table_arguments(parser, optional=True, what="new rows")
-    parser.add_argument(
-        "--state", required=True, metavar="FILE", help="the file that keeps the monitor's state between runs"
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_table(parser, optional=True, what="new rows")
+    add(parser, "--state FILE", "the file that keeps the monitor's state between runs", required=True)
+    add(
+        parser,
+        "--reference FILE",
+        "to start: a table of rows from when the model was good, none of them from its training",
     )
-    parser.add_argument(
-        "--reference",
-        metavar="FILE",
-        help="to start: a table of rows from when the model was good, none of them from its training",
-    )
-    parser.add_argument("--target", metavar="COLUMN", help="the column of true labels, to monitor errors as well")
-    parser.add_argument("--labels-only", action="store_true", help="add the labels of rows that were counted before")
-    parser.add_argument("--again", action="store_true", help="count the rows even if the same rows were counted before")
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        metavar="C",
-        help="to start: the probability that there is never a false alarm; 0.95 by default",
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="an .html page, or a .csv or .parquet file, of all alarms so far"
-    )
-    add_memory_argument(parser)
+    add(parser, TRUE_LABELS[0], f"{TRUE_LABELS[1]}, to monitor errors as well")
+    add(parser, "--labels-only", "add the labels of rows that were counted before")
+    add(parser, "--again", "count the rows even if the same rows were counted before")
+    add(parser, "--confidence C", "to start: the probability that there is never a false alarm; 0.95 by default")
+    add(parser, "--output FILE", "an .html page, or a .csv or .parquet file, of all alarms so far")
+    add(parser, *MEMORY)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Start or continue a monitor; return the exit code."""
     _check(options)
     estimator = load_model(options.model, options.key)
@@ -114,23 +90,20 @@ def _started(options: argparse.Namespace, estimator: Any) -> tuple[Monitor, Reco
             f"{options.state} does not exist yet; start it with --reference FILE, a table of rows from when the model "
             "was good, none of them from its training."
         )
-    rows, digest = rows_in_memory(beside(options, options.reference), estimator, options.target)
+    rows = rows_in_memory(beside(options, options.reference), estimator, options.target)
     X, labels = (rows.X, None) if options.target is None else rows.labelled()
     n_without = 0 if labels is None else len(rows) - len(labels)
     if n_without:
         complain(f"warning: left out {counted(n_without, 'row')} of {options.reference} without a label")
     given = {} if options.confidence is None else {"confidence": options.confidence}
-    return Monitor(estimator, X, labels, **given), Record(digest)
+    return Monitor(estimator, X, labels, **given), Record(digest_of(rows))
 
 
 def _standing(options: argparse.Namespace, monitor: Monitor) -> int:
     """Print all alarms so far; return the exit code."""
     written = write_result(monitor, options)
-    say(
-        options,
-        f"{in_words(monitor, monitor.model)}{written}",
-        _facts(monitor, monitor.alarms) | {"state": options.state},
-    )
+    facts = _facts(monitor, monitor.alarms) | {"state": options.state}
+    say(options, f"{in_words(monitor, monitor.model)}{written}", facts)
     return ALARM if monitor.alarms else 0
 
 
@@ -142,7 +115,8 @@ def _update(options: argparse.Namespace, monitor: Monitor, record: Record) -> in
             "a new --state file with --reference FILE --target COLUMN."
         )
     saved, n_before, digest = monitor.to_bytes(), len(monitor.alarms), RowDigest()
-    for rows in rows_in_batches(options, monitor.model, options.target, digest):
+    for rows in rows_in_batches(options, monitor.model, options.target):
+        digest.add(rows)
         _take(monitor, rows, labels_only=options.labels_only)
     wanted = _digests(options, digest)
     before = [] if options.again else _runs_before(options, record, wanted)
@@ -191,7 +165,8 @@ def _say(options: argparse.Namespace, monitor: Monitor, alarms: Sequence[Alarm],
     """Print the alarms that some rows raised; return the exit code."""
     rows = f"{'labels of ' if options.labels_only else ''}{counted(n_rows, 'row')}"
     done = "were counted before and are not counted again" if repeated else "counted"
-    head = f"{rows[0].upper()}{rows[1:]} {done}; {counted(monitor.n_rows, 'row')} so far. {_raised(len(alarms))}"
+    raised = f"{counted(len(alarms), 'alarm')}:" if alarms else "No alarm."
+    head = f"{rows[0].upper()}{rows[1:]} {done}; {counted(monitor.n_rows, 'row')} so far. {raised}"
     lines = [head, *(visible(f"- {alarm}") for alarm in alarms[:MOST_ALARMS])]
     if len(alarms) > MOST_ALARMS:
         lines.append(f"- and {counted(len(alarms) - MOST_ALARMS, 'more alarm')}")
@@ -204,10 +179,6 @@ def _say(options: argparse.Namespace, monitor: Monitor, alarms: Sequence[Alarm],
     return ALARM if alarms else 0
 
 
-def _raised(n_alarms: int) -> str:
-    return f"{counted(n_alarms, 'alarm')}:" if n_alarms else "No alarm."
-
-
 def _facts(monitor: Monitor, alarms: Sequence[Alarm]) -> dict[str, Any]:
     return {"rows_seen": monitor.n_rows, "alarms": list(alarms), "alarms_so_far": len(monitor.alarms)}
 
@@ -215,3 +186,21 @@ def _facts(monitor: Monitor, alarms: Sequence[Alarm]) -> dict[str, Any]:
 def _save(path: str, monitor: Monitor, record: Record) -> None:
     with replacing(path) as temporary:
         write_state(temporary, monitor.to_bytes(), record)
+
+
+MONITOR = Command(
+    "compare new rows with a reference, and raise an alarm where something has changed",
+    _add_arguments,
+    _run,
+    """examples:
+  sepc monitor model.sepc --state watch.sepc --reference test.csv --target label
+  sepc monitor model.sepc today.csv --state watch.sepc
+  sepc monitor model.sepc --state watch.sepc
+
+The first starts the monitor with rows from when the model was good, none of them from its training. The second, run
+every day, counts new rows. The third shows all alarms so far. Rows that were counted before are not counted again.
+
+exit code: 0 if there is no alarm; 3 if these rows raised one or, without DATA, if there is any; 2 for wrong input;
+1 for other errors
+""",
+)

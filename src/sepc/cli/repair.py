@@ -8,38 +8,27 @@ from typing import Any
 from sepc.cli._memory import ProgressBar
 from sepc.cli._messages import say
 from sepc.cli._model_file import in_words, load_model
-from sepc.cli._model_rows import add_feedback_arguments, beside, read_feedback
+from sepc.cli._model_rows import read_feedback
+from sepc.cli._options import MODEL_OUTPUT, Command, add, add_feedback, beside
 from sepc.cli._written_files import check_writable
 
-HELP = "give failing regions a new model, and leave all other decisions as they were"
-EXAMPLE = """example:
-  sepc repair model.sepc feedback.csv --target label --output repaired.sepc
 
-Feedback means rows with their true labels, none of them from training; part of it decides which new models are kept.
-The repair stops if columns of the feedback differ from training, probably by mistake; see --despite-moved-columns.
-Start a new sepc monitor and sepc review for the repaired model. If no region fails, it decides as before.
-
-exit code: 0; 2 for wrong input; 1 for other errors
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc repair`."""
-    add_feedback_arguments(parser)
-    parser.add_argument("--output", required=True, metavar="MODEL", help="the model file to write, usually *.sepc")
-    parser.add_argument(
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_feedback(parser)
+    add(parser, *MODEL_OUTPUT, required=True)
+    add(
+        parser,
         "--despite-moved-columns",
-        action="store_true",
-        help="repair even if columns of the feedback differ from training, for example in their unit",
+        "repair even if columns of the feedback differ from training, for example in their unit",
     )
-    parser.add_argument(
-        "--training",
-        metavar="FILE",
-        help="a table of labelled training rows; used for fitting where they help, never for testing",
+    add(
+        parser,
+        "--training FILE",
+        "a table of labelled training rows; used for fitting where they help, never for testing",
     )
 
 
-def run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     """Repair, save, and print what was changed."""
     inputs = [name for name in (options.model, options.data, options.training) if name is not None]
     check_writable(options.output, *inputs)
@@ -47,9 +36,7 @@ def run(options: argparse.Namespace) -> None:
     X, y = read_feedback(options, estimator)
     old: dict[str, Any] = {}
     if options.training is not None:
-        old = dict(
-            zip(("X_train", "y_train"), read_feedback(beside(options, options.training), estimator), strict=True)
-        )
+        old["X_train"], old["y_train"] = read_feedback(beside(options, options.training), estimator)
     from sepc.lifecycle import repair
     from sepc.model_files import save
 
@@ -60,3 +47,19 @@ def run(options: argparse.Namespace) -> None:
     save(repaired, options.output)
     facts = {"rows": len(y), "changes": list(repaired.changes_), "model": options.output}
     say(options, f"{in_words(repaired, estimator)}\nWritten to {options.output}", facts)
+
+
+REPAIR = Command(
+    "give failing regions a new model, and leave all other decisions as they were",
+    _add_arguments,
+    _run,
+    """example:
+  sepc repair model.sepc feedback.csv --target label --output repaired.sepc
+
+Feedback means rows with their true labels, none of them from training; part of it decides which new models are kept.
+The repair stops if columns of the feedback differ from training, probably by mistake; see --despite-moved-columns.
+Start a new sepc monitor and sepc review for the repaired model. If no region fails, it decides as before.
+
+exit code: 0; 2 for wrong input; 1 for other errors
+""",
+)

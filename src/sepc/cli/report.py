@@ -6,13 +6,12 @@ import argparse
 from typing import Any
 
 from sepc.cli._memory import ProgressBar
-from sepc.cli._messages import InputError, complain, names_in, say
-from sepc.cli._model_file import add_key_argument, load_model
-from sepc.cli._model_rows import joined, part_of, scorer_for
+from sepc.cli._messages import InputError, complain, say
+from sepc.cli._model_file import load_model
+from sepc.cli._model_rows import ModelReader, ModelRows
+from sepc.cli._options import KEY, Command, add, add_fit, add_held_out, add_labelled_table
 from sepc.cli._written_files import check_writable
 from sepc.cli.fitting import (
-    add_fit_arguments,
-    add_held_out_arguments,
     check_fit_options,
     estimator_of,
     fitted,
@@ -21,43 +20,28 @@ from sepc.cli.fitting import (
     split_words,
     with_merged_labels,
 )
-from sepc.cli.labelled_rows import (
-    LabelledRows,
-    add_labelled_arguments,
-    check_labels,
-    ids_in,
-    kept_rows,
-    read_labelled,
-)
-from sepc.cli.look import looked_at
-from sepc.cli.rows import data_frame, is_gap
-from sepc.cli.source import add_table_arguments, open_table
+from sepc.cli.labelled_rows import LabelledRows, LabelledTable, check_labels, ids_in, kept_rows
+from sepc.cli.rows import data_frame, is_gap, open_table
 from sepc.io.atomic_files import replacing
 
-HELP = "report on a model and held-out rows, as an HTML page or plain text"
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc report`."""
-    add_table_arguments(parser)
-    add_labelled_arguments(parser)
-    parser.add_argument("--output", metavar="FILE", help="the HTML file to write")
-    parser.add_argument("--text", action="store_true", help="print the report as plain text")
-    add_held_out_arguments(parser, by_default=0.3)
-    parser.add_argument("--title", help="title of the report")
-    parser.add_argument("--id", metavar="COLUMN", help="the column that identifies rows; it is not used as a feature")
-    parser.add_argument(
-        "--results-by",
-        type=names_in,
-        default=[],
-        metavar="A,B",
-        help="columns by which to break down results and filter rows; they need not be features",
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_labelled_table(parser)
+    add(parser, "--output FILE", "the HTML file to write")
+    add(parser, "--text", "print the report as plain text")
+    add_held_out(parser, by_default=0.3)
+    add(parser, "--title TITLE", "title of the report")
+    add(parser, "--id COLUMN", "the column that identifies rows; it is not used as a feature")
+    add(
+        parser,
+        "--results-by A,B",
+        "columns by which to break down results and filter rows; they need not be features",
     )
-    add_fit_arguments(parser, or_file=True)
-    add_key_argument(parser)
+    add_fit(parser, or_file=True)
+    add(parser, *KEY)
 
 
-def run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     """Fit or load a model, and write or print the report."""
     if not (options.output or options.text or options.json):
         raise InputError("Give --output FILE for an HTML page, or --text to print the report.")
@@ -88,8 +72,10 @@ def _from_fit(options: argparse.Namespace) -> Any:
         raise InputError(
             "--test-size is 0, which leaves no rows to report on; give a share, or a model file with --model."
         )
-    rows = read_labelled(options, options.by)
-    findings = looked_at(rows)
+    from sepc.looking.look import look
+
+    rows = LabelledTable.of(options, options.by).read_for_fit(options)
+    findings = look(rows.X, rows.y)
     if options.merge_labels:
         rows, pairs = with_merged_labels(rows)
         complain(merged_words(pairs))
@@ -104,24 +90,23 @@ def _from_file(options: argparse.Namespace) -> Any:
     """Load a model, and report on all rows of the table."""
     import numpy as np
 
+    from sepc.looking.look import look
+
     estimator, table = load_model(options.model, options.key), open_table(options)
-    table.check_names([options.target])
-    scorer = scorer_for(estimator, table, options.features, but=[options.target, *options.drop, *ids_in(options)])
-    beside = [*ids_in(options), *options.results_by]
-    reader = scorer.reader(table, options.target, beside)
+    beside, but = [*ids_in(options), *options.results_by], [*options.drop, *ids_in(options)]
+    reader = ModelReader.of(estimator, table, options.features, options.target, beside, but)
     with reader.batches(options, in_memory=True) as batches:
-        part = joined([part_of(reader, batch) for batch in batches])
-    gaps = {name: is_gap(values) for name, values in part.arrays.items()}
-    kept = kept_rows(table.source, gaps, {options.target: part.labels}, options)
-    arrays = {name: values[kept] for name, values in part.arrays.items()}
-    y = np.array(part.labels[kept].tolist())
+        rows = ModelRows.joined([reader.rows(batch) for batch in batches])
+    assert rows.labels is not None
+    gaps = {name: is_gap(values) for name, values in rows.arrays.items()}
+    kept = kept_rows(table.source, gaps, {options.target: rows.labels}, options)
+    arrays = {name: values[kept] for name, values in rows.arrays.items()}
+    y = np.array(rows.labels[kept].tolist())
     check_labels(table, options.target, y)
-    cells = {name: np.array(part.kept[name], dtype=object)[kept] for name in beside}
-    findings = looked_at(LabelledRows(data_frame(arrays), y, 0))
-    X = scorer.table(arrays)
-    if hasattr(estimator, "feature_names_in_") and not hasattr(X, "columns"):
-        X = data_frame(arrays)
-    return _report(estimator, LabelledRows(X, y, 0, cells), options, findings=findings)
+    cells = {name: values[kept] for name, values in rows.kept.items()}
+    findings = look(data_frame(arrays), y)
+    X = reader.rows_for_model(arrays, named=True)
+    return _report(estimator, LabelledRows(X, y, beside=cells), options, findings=findings)
 
 
 def _report(estimator: Any, rows: LabelledRows, options: argparse.Namespace, **known: Any) -> Any:
@@ -142,3 +127,6 @@ def _numbers_if_all(cells: Any) -> Any:
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     except (TypeError, ValueError):
         return cells
+
+
+REPORT = Command("report on a model and held-out rows, as an HTML page or plain text", _add_arguments, _run)

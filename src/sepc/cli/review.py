@@ -7,14 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sepc.cli._memory import add_memory_argument
-from sepc.cli._messages import InputError, names_in, say, whole_number
-from sepc.cli._model_file import add_model_arguments, in_words, load_model
-from sepc.cli._model_rows import ModelRows, beside, rows_in_memory
+from sepc.cli._messages import InputError, say
+from sepc.cli._model_file import in_words, load_model
+from sepc.cli._model_rows import ModelReader, ModelRows, digest_of, rows_in_memory
+from sepc.cli._options import COPY, MEMORY, Command, add, add_model, add_table, beside
 from sepc.cli._state_files import Record, Run, check_reference, locked, read_state, write_state
 from sepc.cli._written_files import TABLES, check_result_file, check_writable, write_frame
-from sepc.cli.rows import Reading, RowReader, data_frame
-from sepc.cli.source import add_table_arguments, open_table
+from sepc.cli.rows import Reading, data_frame, open_table
 from sepc.io.atomic_files import replacing
 from sepc.tables.files import Source
 from sepc.tables.table_file import TableFile
@@ -26,29 +25,25 @@ if TYPE_CHECKING:
 
 # The column that a person fills in.
 ANSWER = "true_label"
-REVIEW, ROW = "review", "row"
-OWN = (REVIEW, ROW, "purpose", "label", "trust", "reason", ANSWER)
+NUMBER, ROW = "review", "row"
+OWN = (NUMBER, ROW, "purpose", "label", "trust", "reason", ANSWER)
 
 
 def sheet_of(model: Any, review: Review, rows: ModelRows, *, hide_model: bool) -> Any:
     """A DataFrame of the rows to look at, in order, with an empty column for their labels."""
+    from sepc.estimators.base import decide_rows
+
     if clash := set(rows.kept) & set(OWN):
         raise InputError(f"--copy names {min(clash)!r}, which is also a column of the review; rename it in the table.")
     positions = review.positions.tolist()
-    columns: dict[str, Any] = {REVIEW: review.number, ROW: [position + 1 for position in positions]}
+    columns: dict[str, Any] = {NUMBER: review.number, ROW: [position + 1 for position in positions]}
     columns |= {name: [cells[position] for position in positions] for name, cells in rows.kept.items()}
     columns["purpose"] = review.to_frame()["purpose"].tolist()
     if not hide_model:
         columns |= {"label": review.label.tolist(), "trust": review.trust.tolist()}
-        columns["reason"] = _reasons(model, rows.take(positions))
+        decisions = decide_rows(model, rows.at(positions))
+        columns["reason"] = [decisions.why(i) for i in range(len(decisions))]
     return data_frame(columns | {ANSWER: ""})
-
-
-def _reasons(model: Any, X: Any) -> list[str]:
-    from sepc.estimators.base import decide_rows
-
-    decisions = decide_rows(model, X)
-    return [decisions.why(i) for i in range(len(decisions))]
 
 
 def learn_from(queue: ReviewQueue, options: argparse.Namespace) -> int:
@@ -72,18 +67,16 @@ def _filled(
     table: TableFile, queue: ReviewQueue, options: argparse.Namespace
 ) -> tuple[list[int], list[int], list[Any]]:
     """The reviews, row numbers and labels of a filled table."""
-    source, classes, numbers = table.source, queue.model.classes_, dict.fromkeys((REVIEW, ROW), Reading.NUMBER)
-    found: dict[str, list[int]] = {REVIEW: [], ROW: []}
-    labels: list[Any] = []
-    table.check_names([REVIEW, ROW])
-    reader = RowReader(table, numbers, target=options.target, classes=classes)
+    table.check_names([NUMBER, ROW, options.target])
+    numbers = dict.fromkeys((NUMBER, ROW), Reading.NUMBER)
+    reader = ModelReader(queue.model, table, (NUMBER, ROW), numbers, target=options.target)
     with reader.batches(options) as batches:
-        for batch in batches:
-            for name, cells in reader.arrays(batch).items():
-                found[name] += _whole(source, name, cells)
-            labels += reader.labels(batch).tolist()
-    _check_known(source, options, labels, classes.tolist())
-    return found[REVIEW], found[ROW], labels
+        rows = ModelRows.joined([reader.rows(batch) for batch in batches])
+    assert rows.labels is not None
+    labels = rows.labels.tolist()
+    _check_known(table.source, options, labels, queue.model.classes_.tolist())
+    whole = {name: _whole(table.source, name, cells) for name, cells in rows.arrays.items()}
+    return whole[NUMBER], whole[ROW], labels
 
 
 def _whole(source: Source, name: str, column: Any) -> list[int]:
@@ -126,72 +119,34 @@ def _check_rows(review: Review, positions: list[int], source: Source) -> None:
         raise InputError(f"{source.name} holds a row of review {review.number} twice; keep only one of them.")
 
 
-HELP = "choose the rows that a person should look at, and say what their labels prove"
-EXAMPLE = f"""examples:
-  sepc review model.sepc today.csv --state queue.sepc --budget 50 --copy id --output asked.csv
-  sepc review model.sepc --state queue.sepc --labels asked.csv
-  sepc review model.sepc --state queue.sepc
-
-The first chooses 50 rows and writes them to a table with an empty column {ANSWER}, which a person fills in. The second
-learns these labels and says what they prove about the rows that nobody looked at. The third says it again.
-
-exit code: 0; 2 for wrong input; 1 for other errors
-"""
-
 # Options fixed when a queue is started, and the parameters that they set.
 SETTINGS = ("max_risk", "confidence", "coverage", "certify_share")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `sepc review`."""
-    add_model_arguments(parser)
-    add_table_arguments(parser, optional=True, what="new rows")
-    parser.add_argument("--state", required=True, metavar="FILE", help="the file that keeps the queue between runs")
-    parser.add_argument("--budget", type=whole_number, metavar="N", help="how many rows a person can look at")
-    parser.add_argument("--output", metavar="FILE", help="a .csv or .parquet file for the rows to look at")
-    parser.add_argument(
-        "--copy", type=names_in, default=[], metavar="A,B", help="columns to copy to the output, such as an id"
-    )
-    parser.add_argument(
-        "--hide-model",
-        action="store_true",
-        help="leave out the model's label and reason, so that they do not bias the reviewer",
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_table(parser, optional=True, what="new rows")
+    add(parser, "--state FILE", "the file that keeps the queue between runs", required=True)
+    add(parser, "--budget N", "how many rows a person can look at")
+    add(parser, "--output FILE", "a .csv or .parquet file for the rows to look at")
+    add(parser, *COPY)
+    add(parser, "--hide-model", "leave out the model's label and reason, so that they do not bias the reviewer")
     learning = parser.add_argument_group("labels")
-    learning.add_argument("--labels", metavar="FILE", help="the table of --output, with labels filled in")
-    learning.add_argument(
-        "--target", default=ANSWER, metavar="COLUMN", help=f"the column of labels in that table; {ANSWER} by default"
-    )
-    learning.add_argument(
-        "--complete", action="store_true", help="no more labels will come; rows without one permanently count as errors"
-    )
-    learning.add_argument(
-        "--other",
-        type=names_in,
-        default=[],
-        metavar="A,B",
-        help="labels that the model does not know, such as 'neither'",
-    )
+    add(learning, "--labels FILE", "the table of --output, with labels filled in")
+    add(learning, "--target COLUMN", f"the column of labels in that table; {ANSWER} by default", default=ANSWER)
+    add(learning, "--complete", "no more labels will come; rows without one permanently count as errors")
+    add(learning, "--other A,B", "labels that the model does not know, such as 'neither'")
     start = parser.add_argument_group("to start a queue")
-    start.add_argument(
-        "--reference",
-        metavar="FILE",
-        help="a table of recent rows that shows the distribution of trust; DATA by default",
-    )
-    start.add_argument("--max-risk", type=float, metavar="R", help="the error rate to certify; 0.02 by default")
-    start.add_argument("--confidence", type=float, metavar="C", help="confidence of the certificate; 0.95 by default")
-    start.add_argument("--coverage", type=float, metavar="S", help="the share of rows to certify first")
-    start.add_argument(
-        "--certify-share",
-        type=float,
-        metavar="S",
-        help="share of the budget spent on rows for the certificate; 1 by default",
-    )
-    start.add_argument("--seed", type=int, metavar="N", help="random seed; a new one each time by default")
-    add_memory_argument(parser)
+    add(start, "--reference FILE", "a table of recent rows that shows the distribution of trust; DATA by default")
+    add(start, "--max-risk R", "the error rate to certify; 0.02 by default")
+    add(start, "--confidence C", "confidence of the certificate; 0.95 by default")
+    add(start, "--coverage S", "the share of rows to certify first")
+    add(start, "--certify-share S", "share of the budget spent on rows for the certificate; 1 by default")
+    add(start, "--seed N", "random seed; a new one each time by default", type=int)
+    add(parser, *MEMORY)
 
 
-def run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     """Choose rows, learn labels, or say what is certified."""
     _check(options)
     estimator = load_model(options.model, options.key)
@@ -240,7 +195,8 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
         check_reference(options, estimator, record)
     else:
         queue, record = _started(options, estimator)
-    rows, digest = rows_in_memory(options, estimator, None, options.copy)
+    rows = rows_in_memory(options, estimator, None, options.copy)
+    digest = digest_of(rows)
     before = record.of(digest, "rows")
     if before is not None:
         _repeat(options, queue, rows, before.first)
@@ -255,7 +211,9 @@ def _choose(options: argparse.Namespace, estimator: Any) -> None:
     with replacing(options.state) as state:
         write_state(state, queue.to_bytes(), record)
         _write(options, queue, review, rows)
-    say(options, f"{in_words(review, queue.model)}\nWritten to {options.output}", _review_facts(options, review))
+    facts = {"review": review.number, "rows": len(review), "chosen_before": False}
+    facts |= {"output": options.output, "state": options.state}
+    say(options, f"{in_words(review, queue.model)}\nWritten to {options.output}", facts)
 
 
 def _started(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, Record]:
@@ -266,8 +224,8 @@ def _started(options: argparse.Namespace, estimator: Any) -> tuple[ReviewQueue, 
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     record = Record()
     if options.reference is not None:
-        rows, digest = rows_in_memory(beside(options, options.reference), estimator, None)
-        given, record = given | {"rows": rows.X}, Record(digest)
+        rows = rows_in_memory(beside(options, options.reference), estimator, None)
+        given, record = given | {"rows": rows.X}, Record(digest_of(rows))
     return ReviewQueue(estimator, options.budget, **given, random_state=options.seed), record
 
 
@@ -328,11 +286,18 @@ def _facts(queue: ReviewQueue) -> dict[str, Any]:
     return {"certified": certificate.is_certified, "certificate": certificate, "open_reviews": sorted(queue.reviews_)}
 
 
-def _review_facts(options: argparse.Namespace, review: Review) -> dict[str, Any]:
-    return {
-        "review": review.number,
-        "rows": len(review),
-        "chosen_before": False,
-        "output": options.output,
-        "state": options.state,
-    }
+REVIEW = Command(
+    "choose the rows that a person should look at, and say what their labels prove",
+    _add_arguments,
+    _run,
+    f"""examples:
+  sepc review model.sepc today.csv --state queue.sepc --budget 50 --copy id --output asked.csv
+  sepc review model.sepc --state queue.sepc --labels asked.csv
+  sepc review model.sepc --state queue.sepc
+
+The first chooses 50 rows and writes them to a table with an empty column {ANSWER}, which a person fills in. The second
+learns these labels and says what they prove about the rows that nobody looked at. The third says it again.
+
+exit code: 0; 2 for wrong input; 1 for other errors
+""",
+)

@@ -1,4 +1,4 @@
-"""The row reader: batches of a table, with features as a model takes them, labels, and columns to copy."""
+"""Batches of the table that a command names, and their cells as a model reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -17,7 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sepc.cli._memory import MemoryLimit, ProgressBar
 from sepc.cli._messages import InputError
 from sepc.tables.files import Source, is_number
-from sepc.tables.table_file import Batch, TableFile, dates_of, objects, plain, refuse_infinite, without_numbers
+from sepc.tables.table_file import (
+    Batch,
+    TableFile,
+    dates_of,
+    objects,
+    plain,
+    read_table,
+    refuse_infinite,
+    without_numbers,
+)
 from sepc.wording import MOST_NAMES, listed, shown
 
 if TYPE_CHECKING:
@@ -27,6 +35,65 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 END = object()
+
+
+def open_table(options: argparse.Namespace, path: str | None = None) -> TableFile:
+    """The table that the options name, or one at another path that is written alike; raises if it cannot be read."""
+    dates = dict(name.split("=", 1) if "=" in name else (name, "") for name in options.date)
+    names: tuple[str, ...] = ("format", "separator", "decimal", "encoding", "sheet", "na")
+    given: dict[str, Any] = {name: getattr(options, name) for name in names}
+    return read_table(options.data if path is None else path, dates=dates, **given)
+
+
+@contextmanager
+def batches_of(
+    table: TableFile,
+    wanted: Sequence[str],
+    n_features: int,
+    options: argparse.Namespace,
+    doing: str = "reading",
+    *,
+    in_memory: bool = False,
+) -> Iterator[Iterator[Batch]]:
+    """Context manager: the batches of all rows, with a progress bar; `in_memory`, as far as a fit on them may go."""
+    name, limit = table.source.name, MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
+    limit.refuse(name, table.n_rows or 1, n_features)
+
+    def read(bar: ProgressBar) -> Generator[Batch, None, None]:
+        for batch in read_ahead(table.batches(list(dict.fromkeys(wanted)))):
+            limit.refuse(name, batch.last_row, n_features, batch.share)
+            yield batch
+            bar.update_rows(batch.last_row, table.n_rows, batch.share)
+
+    with ProgressBar(f"{doing} {name}", quiet=options.quiet) as bar, closing(read(bar)) as batches:
+        yield batches
+
+
+def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """The same items; a thread fetches the next one in advance."""
+    ready: Queue[Any] = Queue(1)
+    is_over = Event()
+    Thread(target=_fill, args=(items, ready, is_over), daemon=True).start()
+    try:
+        while (item := ready.get()) is not END:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        is_over.set()
+        with suppress(Empty):
+            ready.get_nowait()
+
+
+def _fill(items: Iterator[Any], ready: Queue[Any], is_over: Event) -> None:
+    try:
+        for item in items:
+            ready.put(item)
+            if is_over.is_set():
+                return
+        ready.put(END)
+    except BaseException as error:  # noqa: BLE001 - raised again by `read_ahead`
+        ready.put(error)
 
 
 class Reading(StrEnum):
@@ -39,106 +106,39 @@ class Reading(StrEnum):
     GROUP = "as its type says"
 
 
-@contextmanager
-def batches_of(
-    table: TableFile,
-    wanted: Sequence[str],
-    n_features: int,
-    options: argparse.Namespace,
-    doing: str = "reading",
-    *,
-    ahead: bool = False,
-    in_memory: bool = False,
-    stream: Any = None,
-) -> Iterator[Iterator[Batch]]:
-    """Context manager: the batches of all rows, with a progress bar; `in_memory`, as far as a fit on them may go."""
-    name, limit = table.source.name, MemoryLimit.of(options.max_memory) if in_memory else MemoryLimit(None, "")
-    limit.refuse(name, table.n_rows or 1, n_features)
+def read_cells(
+    table: TableFile, batch: Batch, name: str, reading: Reading, categories: Collection[Any] = ()
+) -> NDArray[Any]:
+    """A column as an array of floats, dates, text or categories, with NaN, NaT or None for missing values."""
+    import numpy as np
+    import pyarrow.types as types
 
-    def read(bar: ProgressBar) -> Generator[Batch, None, None]:
-        batches = table.batches(list(dict.fromkeys(wanted)), stream)
-        for batch in read_ahead(batches) if ahead else batches:
-            limit.refuse(name, batch.last_row, n_features, batch.share)
-            yield batch
-            bar.update_rows(batch.last_row, table.n_rows, batch.share)
+    from sepc.columns.table import column_of
 
-    with ProgressBar(f"{doing} {name}", quiet=options.quiet) as bar, closing(read(bar)) as batches:
-        yield batches
-
-
-@dataclass(frozen=True, eq=False)
-class RowReader:
-    """Reads the rows of a table in batches, and turns cells into features and labels as a model takes them."""
-
-    table: TableFile
-    readings: dict[str, Reading]
-    categories: Mapping[str, Collection[Any]] = field(default_factory=dict)
-    target: str | None = None
-    classes: Any = None
-    copied: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        self.table.check_names(self._beside)
-
-    @property
-    def source(self) -> Source:
-        """Where the table comes from."""
-        return self.table.source
-
-    @property
-    def _beside(self) -> list[str]:
-        return [*self.copied, *([] if self.target is None else [self.target])]
-
-    @contextmanager
-    def batches(
-        self, options: argparse.Namespace, doing: str = "reading", *, ahead: bool = False, in_memory: bool = False
-    ) -> Iterator[Iterator[Batch]]:
-        """Context manager: the batches of all rows, with a progress bar."""
-        wanted, n = [*self.readings, *self._beside], len(self.readings)
-        with batches_of(self.table, wanted, n, options, doing, ahead=ahead, in_memory=in_memory) as batches:
-            yield batches
-
-    def arrays(self, batch: Batch) -> dict[str, Any]:
-        """The features of a batch; raises if a cell cannot be read."""
-        return {name: self._array(name, reading, batch) for name, reading in self.readings.items()}
-
-    def labels(self, batch: Batch) -> NDArray[Any]:
-        """The labels of a batch, as objects, with None for empty cells; the model's own where they mean the same."""
-        assert self.target is not None
-        typed = self.table.typed({self.target: batch.columns[self.target]})[self.target]
-        cells = self.table.labels(self.target, typed)
-        return _labels_of_model(self.source, self.target, cells.tolist(), self.classes.tolist())
-
-    def _array(self, name: str, reading: Reading, batch: Batch) -> NDArray[Any]:
-        """A column as an array of floats, dates, text or categories, with NaN, NaT or None for missing values."""
-        import numpy as np
-        import pyarrow.types as types
-
-        from sepc.columns.table import column_of
-
-        if reading is Reading.GROUP:
-            column = self.table.typed({name: batch.columns[name]})[name]
-            is_plain = types.is_string(column.type) or types.is_boolean(column.type) or types.is_integer(column.type)
-            is_plain = is_plain or types.is_dictionary(column.type)
-            return objects((column if is_plain else column.cast("string")).to_pylist())
-        column = without_numbers(self.source, plain(self.source, batch.columns[name]))
-        if reading is Reading.CATEGORY:
-            return matched(objects(column.to_pylist()), self.categories[name])
-        if types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if types.is_string(column.type) and (name in self.source.dates or reading is Reading.DATE):
-            return dates_of(self.source, name, column, batch.first_row)
-        if types.is_string(column.type) and reading is Reading.NUMBER:
-            return _numbers_of_texts(self.source, name, column, batch)
-        values = column_of({name: column}, name)
-        if values.dtype.kind == "M" and reading is Reading.NUMBER:
-            raise InputError(f"{self.source.name}, column {name!r} holds dates, not numbers.")
-        if values.dtype.kind == "f" and reading is Reading.DATE:
-            if not np.isnan(values).all():
-                raise InputError(f"{self.source.name}, column {name!r} holds numbers, not dates.")
-            return np.full(len(values), np.datetime64("NaT", "us"))
-        refuse_infinite(self.source, name, column, first_row=batch.first_row)
-        return values
+    source = table.source
+    if reading is Reading.GROUP:
+        column = table.typed({name: batch.columns[name]})[name]
+        is_plain = types.is_string(column.type) or types.is_boolean(column.type) or types.is_integer(column.type)
+        is_plain = is_plain or types.is_dictionary(column.type)
+        return objects((column if is_plain else column.cast("string")).to_pylist())
+    column = without_numbers(source, plain(source, batch.columns[name]))
+    if reading is Reading.CATEGORY:
+        return matched(objects(column.to_pylist()), categories)
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_string(column.type) and (name in source.dates or reading is Reading.DATE):
+        return dates_of(source, name, column, batch.first_row)
+    if types.is_string(column.type) and reading is Reading.NUMBER:
+        return _numbers_of_texts(source, name, column, batch)
+    values = column_of({name: column}, name)
+    if values.dtype.kind == "M" and reading is Reading.NUMBER:
+        raise InputError(f"{source.name}, column {name!r} holds dates, not numbers.")
+    if values.dtype.kind == "f" and reading is Reading.DATE:
+        if not np.isnan(values).all():
+            raise InputError(f"{source.name}, column {name!r} holds numbers, not dates.")
+        return np.full(len(values), np.datetime64("NaT", "us"))
+    refuse_infinite(source, name, column, first_row=batch.first_row)
+    return values
 
 
 def _numbers_of_texts(source: Source, name: str, texts: Any, batch: Batch) -> NDArray[np.float64]:
@@ -162,19 +162,12 @@ def _numbers_of_texts(source: Source, name: str, texts: Any, batch: Batch) -> ND
     read = (Written.number("", ",", ".") if batch.decimal == "," else Written.number()).read(cells)
     odd = next((i for i in np.flatnonzero(np.isnan(read)) if cells[i] is not None and not is_gap_text(cells[i])), None)
     if odd is not None:
-        raise InputError(bad_cell_line(source, name, batch.first_row + int(odd), cells[odd]))
+        cell = cells[odd][:80]
+        missing = f"if it means a missing value, give --na {quoted(cell)}"
+        advice = "give --decimal ," if re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", cell) else missing
+        where = f"{source.name}, row {batch.first_row + int(odd):,}, column {name!r}"
+        raise InputError(f"{where}: {cell!r} is not a number; {advice}.")
     return np.where(np.isin(read, source.gap_numbers), np.nan, read)
-
-
-def bad_cell_line(source: Source, name: str, row: int, cell: str) -> str:
-    """An error message for a cell that is not a number."""
-    missing = f"if it means a missing value, give --na {quoted(cell[:80])}"
-    advice = "give --decimal ," if _has_decimal_comma(cell) else missing
-    return f"{source.name}, row {row:,}, column {name!r}: {cell[:80]!r} is not a number; {advice}."
-
-
-def _has_decimal_comma(text: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+\s*", text) is not None
 
 
 def quoted(text: str) -> str:
@@ -200,6 +193,21 @@ def is_gap(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([value is None for value in values], dtype=bool)
     return np.asarray(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+
+
+def read_labels(table: TableFile, batch: Batch, name: str, own: list[Any]) -> NDArray[Any]:
+    """Labels as objects, with None for empty cells; the model's own where they mean the same, else unchanged."""
+    cells = table.labels(name, table.typed({name: batch.columns[name]})[name])
+    texts = {label for label in own if isinstance(label, str)}
+    in_quotes = {f"'{text}": text for text in texts}
+    labels = matched(objects([in_quotes.get(cell, cell) for cell in cells.tolist()]), own)
+    for label in labels:
+        if label is not None and isinstance(label, str) != bool(texts):
+            known = listed(map(shown, own), MOST_NAMES)
+            raise InputError(
+                f"{table.source.name}, column {name!r} holds {label!r}; the labels of the model are {known}."
+            )
+    return labels
 
 
 def matched(cells: NDArray[Any], known: Collection[Any]) -> NDArray[Any]:
@@ -245,42 +253,3 @@ def data_frame(columns: Mapping[str, Any]) -> Any:
     except ImportError as error:
         raise ImportError('This command needs pandas: pip install "sepc[table]"') from error
     return pd.DataFrame(columns)
-
-
-def _labels_of_model(source: Source, name: str, cells: list[Any], own: list[Any]) -> NDArray[Any]:
-    """Labels of a table: the model's own where they mean the same, else unchanged."""
-    texts = {label for label in own if isinstance(label, str)}
-    quoted = {f"'{text}": text for text in texts}
-    labels = matched(objects([quoted.get(cell, cell) for cell in cells]), own)
-    for label in labels:
-        if label is not None and isinstance(label, str) != bool(texts):
-            known = listed(map(shown, own), MOST_NAMES)
-            raise InputError(f"{source.name}, column {name!r} holds {label!r}; the labels of the model are {known}.")
-    return labels
-
-
-def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """The same items; a thread fetches the next one in advance."""
-    ready: Queue[Any] = Queue(1)
-    is_over = Event()
-    Thread(target=_fill, args=(items, ready, is_over), daemon=True).start()
-    try:
-        while (item := ready.get()) is not END:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        is_over.set()
-        with suppress(Empty):
-            ready.get_nowait()
-
-
-def _fill(items: Iterator[Any], ready: Queue[Any], is_over: Event) -> None:
-    try:
-        for item in items:
-            ready.put(item)
-            if is_over.is_set():
-                return
-        ready.put(END)
-    except BaseException as error:  # noqa: BLE001 - raised again by `read_ahead`
-        ready.put(error)

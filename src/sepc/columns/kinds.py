@@ -153,8 +153,8 @@ def _guess_from_numbers(numbers: FloatArray, share: float) -> NonFeature:
         return NonFeature()
     filled = n / (high - low + 1.0)
     seen = f"{n:,} different whole numbers, which fill {percent(filled, 0)} of {low:,.0f} to {high:,.0f}"
-    if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > 1:
-        # Multiples of a step are measurements.
+    if filled * (1.0 + INDEX_SPARE) < 1.0 and np.gcd.reduce(steps.astype(np.int64)) > round(1.0 / share):
+        # Multiples of a step are measurements, unless it is that of the sample.
         return NonFeature()
     if any(first <= low and high <= last for first, last in TIMES):
         return NonFeature("", f"{seen}: they may be times, or number the rows", "Leave it out if it numbers the rows")
@@ -356,7 +356,8 @@ def column_from(
     found = _written(values, decimal)
     written = found if isinstance(found, Written) else None
     read = values if written is None else written.read(values)
-    if written is not None and _are_too_many(unread := _unread(values, read), len(values)):
+    unread = [] if written is None else _unread(values, read)
+    if written is not None and sum(not _is_gap_cell(value) for value in unread) > (1.0 - READABLE) * len(values):
         # A few distinct texts may fill many rows, so unreadable rows are limited too.
         found, written, read = Doubt(_reading(values, read, unread, written), ONE_WAY), None, values
     seems = NonFeature() if is_kept else guess_non_feature(read, share)
@@ -365,7 +366,7 @@ def column_from(
         return Column(name, Kind.LEFT_OUT, seems.why, None, seen, doubt), read
     kind = {"O": Kind.CATEGORY, "M": Kind.DATE}.get(read.dtype.kind, Kind.NUMBER)
     if written is not None and not seen:
-        seen = _reading(values, read, _unread(values, read), written)
+        seen = _reading(values, read, unread, written)
     return Column(name, kind, "", written, seen, doubt), read
 
 
@@ -418,11 +419,6 @@ def _unread(values: NDArray[Any], read: NDArray[Any]) -> list[Any]:
     if values.dtype.kind != "O":
         return []
     return [value for value in values[_is_gap(read)].tolist() if value is not None]
-
-
-def _are_too_many(unread: list[Any], n_rows: int) -> bool:
-    """Whether too many cells could not be read, not counting texts that stand for a missing value."""
-    return sum(not _is_gap_cell(value) for value in unread) > (1.0 - READABLE) * n_rows
 
 
 def _reading(values: NDArray[Any], read: NDArray[Any], unread: list[Any], written: Written) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -224,9 +224,13 @@ def recognise(texts: Sequence[str], decimal: str = "") -> Written | Doubt | None
     if len(known) < FEWEST_TEXTS:
         return None
     tried = known[:: max(1, len(known) // N_TRIED)]
-    numbers = partial(_numbers, decimal=decimal)
-    for looks_like, found_in in ((_may_be_duration, _durations), (_may_be_number, numbers), (_may_be_date, _dates)):
-        if sum(map(looks_like, tried)) >= 0.5 * len(tried):
+    ways: tuple[tuple[Callable[[str], Any], Callable[[Sequence[str]], Written | Doubt | None]], ...] = (
+        (duration_of, _durations),
+        (number_text, partial(_numbers, decimal=decimal)),
+        (_may_be_date, _dates),
+    )
+    for parse, found_in in ways:
+        if sum(parse(text) is not None for text in tried) >= 0.5 * len(tried):
             found = found_in(known)
             if found is not None:
                 return found
@@ -262,16 +266,8 @@ def sole_notation(texts: Sequence[str], what: What) -> Written | Doubt:
     return Doubt(f"{shown(odd)}, which may be {low} or {high}", WHICH_DECIMAL)
 
 
-def _may_be_duration(text: str) -> bool:
-    return duration_of(text) is not None
-
-
-def _may_be_number(text: str) -> bool:
-    return number_text(text) is not None
-
-
-def _may_be_date(text: str) -> bool:
-    return date_of(text, Order.DAY) is not None or date_of(text, Order.MONTH) is not None
+def _may_be_date(text: str) -> datetime | None:
+    return date_of(text, Order.DAY) or date_of(text, Order.MONTH)
 
 
 def _durations(texts: Sequence[str]) -> Written | None:

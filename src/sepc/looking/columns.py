@@ -45,7 +45,8 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
     numbers = {name: column for name, column in values.items() if column.dtype.kind == "f"}
     known = [name for name, column in numbers.items() if len(column) and not np.isnan(column[-1])]
     sums = [name for name in known if _ends_with_sum(numbers[name])]
-    called = next((name for name, column in last.items() if len(column) and _is_called_total(column[-1])), None)
+    ends = {name: column[-1] for name, column in last.items() if len(column) and isinstance(column[-1], str)}
+    called = next((name for name, cell in ends.items() if TOTAL.fullmatch(cell.strip().rstrip(":").strip())), None)
     if not sums or (called is None and (len(sums) < 2 or len(sums) < len(known))):
         return []
     n_rows = len(next(iter(numbers.values())))
@@ -61,10 +62,6 @@ def total_findings(last: Mapping[str, NDArray[Any]], values: Mapping[str, NDArra
             "Used anyway; remove the row",
         )
     ]
-
-
-def _is_called_total(cell: Any) -> bool:
-    return isinstance(cell, str) and TOTAL.fullmatch(cell.strip().rstrip(":").strip()) is not None
 
 
 def _ends_with_sum(numbers: FloatArray) -> bool:
@@ -98,8 +95,7 @@ USUAL = {
 
 def header_findings(columns: Collection[Column]) -> list[Finding]:
     """A finding for each column whose name has a different unit from its values."""
-    found = [_unit_finding(column) for column in columns]
-    return [finding for finding in found if finding is not None]
+    return [found for column in columns if (found := _unit_finding(column)) is not None]
 
 
 def _unit_finding(column: Column) -> Finding | None:
@@ -146,8 +142,7 @@ REMEDY = "Name them in categorical_features to take them as categories."
 
 def column_findings(columns: Collection[Column], *, has_names: bool = True) -> list[Finding]:
     """A finding for each column that is left out, read as another type, or in doubt."""
-    found = [_finding(column, has_names) for column in columns]
-    return [finding for finding in found if finding is not None]
+    return [found for column in columns if (found := _finding(column, has_names)) is not None]
 
 
 def _finding(column: Column, has_names: bool) -> Finding | None:
@@ -166,19 +161,12 @@ def _finding(column: Column, has_names: bool) -> Finding | None:
 
 def warn_of_columns(columns: Collection[Column], stacklevel: int) -> None:
     """Warn once of all columns that are left out, read as another type, or in doubt, if there are any."""
-    words = _words(columns)
+    words = [*read_in_words(columns), *doubts_in_words(columns)]
+    if left_out := left_out_in_words(columns):
+        said = f"Left out, because they are not usable as features: {left_out}."
+        words.insert(0, f"{said} Name them in force_features to use them.")
     if words:
         warnings.warn(" ".join(words), LeftOutWarning, stacklevel=stacklevel + 1)
-
-
-def _words(columns: Collection[Column]) -> list[str]:
-    words = []
-    if any(column.kind is Kind.LEFT_OUT for column in columns):
-        left_out = left_out_in_words(columns)
-        words.append(
-            f"Left out, because they are not usable as features: {left_out}. Name them in force_features to use them."
-        )
-    return [*words, *read_in_words(columns), *doubts_in_words(columns)]
 
 
 def read_in_words(columns: Collection[Column], remedy: str = REMEDY) -> list[str]:
@@ -196,12 +184,8 @@ def doubts_in_words(columns: Collection[Column]) -> list[str]:
     """One sentence on columns in doubt, or with a different unit in their name than in their values."""
     doubts = [(column.name, column.seen, column.doubt) for column in columns if column.doubt]
     doubts += [(finding.about, finding.seen, finding.advice) for finding in header_findings(columns)]
-    named = listed([f"{shown(name)} ({seen}: {_lower(advice)})" for name, seen, advice in doubts], MOST_NAMES)
-    return [f"Doubtful: {named}."] if doubts else []
-
-
-def _lower(advice: str) -> str:
-    return advice[:1].lower() + advice[1:]
+    named = [f"{shown(name)} ({seen}: {advice[:1].lower()}{advice[1:]})" for name, seen, advice in doubts]
+    return [f"Doubtful: {listed(named, MOST_NAMES)}."] if doubts else []
 
 
 # In shorter words, one different letter makes a different word; longer text is hardly a label.

@@ -75,14 +75,11 @@ class Findings(ShownAsCard, Sequence[Finding]):
         How many rows the table has.
     n_looked_at : int
         How many of them were examined.
-    is_estimate : bool
-        Whether `n_rows` is an estimate.
     """
 
     all: tuple[Finding, ...]
     n_rows: int
     n_looked_at: int
-    is_estimate: bool = False
 
     @classmethod
     def of(cls, found: Sequence[Finding], n_rows: int, n_looked_at: int) -> Findings:
@@ -128,8 +125,7 @@ class Findings(ShownAsCard, Sequence[Finding]):
     def title(self) -> str:
         """How many findings there are, in how many rows."""
         is_sample = self.n_looked_at < self.n_rows
-        n_rows = f"{'about ' if self.is_estimate else ''}{self.n_rows:,}"
-        looked = f"a sample of {self.n_looked_at:,} of {n_rows}" if is_sample else n_rows
+        looked = f"a sample of {self.n_looked_at:,} of {self.n_rows:,}" if is_sample else f"{self.n_rows:,}"
         return f"{counted(len(self), 'finding')} in {looked} rows"
 
     def _card(self) -> Card:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sepc._typing import IntArray
-from sepc.columns.kinds import ReadColumns, read_arrays, read_columns
+from sepc.columns.kinds import read_arrays, read_columns
 from sepc.columns.table import as_typed, is_gap, is_table, last_cells
 from sepc.looking.columns import category_findings, code_findings, column_findings, header_findings, total_findings
 from sepc.looking.copies import copy_findings
@@ -63,8 +63,13 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     no - Left out; to use it, name it in force_features (--use)
     price - Read as numbers (€); to take it as categories, name it in categorical_features (--categorical)
     """
-    _check_shapes(X, y)
-    n_given = _n_rows(X)
+    is_rows = is_table(X) or (np.ndim(X) in (1, 2) and not hasattr(X, "toarray"))
+    if not is_rows or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
+        raise TypeError(f"X is a {type(X).__name__}; look takes a DataFrame, an Arrow table or an array of rows.")
+    if y is not None and np.ndim(y) != 1:
+        raise ValueError(f"y must hold one label for each row; its shape is {np.shape(y)}.")
+    X = X if is_table(X) else np.asarray(X)
+    n_given = len(X)
     if n_rows is None:
         n_rows = n_given
     check_number("n_rows", n_rows, least=n_given, whole=True, instead="which is how many there are")
@@ -78,10 +83,16 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
         drawn = np.sort(np.random.default_rng(0).permutation(n_given)[:LOOKED_AT])
         X, labels = _rows_at(X, drawn), None if labels is None else labels[drawn]
     n_looked_at = min(n_given, LOOKED_AT)
-    columns, values = _read(X, n_looked_at / max(1, n_rows))
+    share = n_looked_at / max(1, n_rows)
+    if is_table(X):
+        last, (columns, values) = last_cells(X), read_columns(X, (), (), share)
+    else:
+        # The columns of an array are called x0, x1 and so on.
+        arrays = {f"x{j}": as_typed(column) for j, column in enumerate(X.T if X.ndim == 2 else [X])}
+        last, (columns, values) = {name: own[-1:] for name, own in arrays.items()}, read_arrays(arrays, share)
     found += [*column_findings(columns, has_names=is_table(X)), *header_findings(columns)]
     found += category_findings(columns, values)
-    found += total_findings(_last_cells(X), values) if n_looked_at == n_rows else []
+    found += total_findings(last, values) if n_looked_at == n_rows else []
     known = values
     if labels is not None:
         has_label = np.array([not is_gap(label) for label in labels.tolist()], dtype=bool)
@@ -103,41 +114,10 @@ def warn_at_fit(
         warnings.warn(f"{where}{seen}. {found.matters}. {found.advice}.", UserWarning, stacklevel=7)
 
 
-def _check_shapes(X: Any, y: Any) -> None:
-    """Raise unless these are a table and labels."""
-    is_rows = is_table(X) or (np.ndim(X) in (1, 2) and not hasattr(X, "toarray"))
-    if not is_rows or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X)):
-        raise TypeError(f"X is a {type(X).__name__}; look takes a DataFrame, an Arrow table or an array of rows.")
-    if y is not None and np.ndim(y) != 1:
-        raise ValueError(f"y must hold one label for each row; its shape is {np.shape(y)}.")
-
-
-def _n_rows(X: Any) -> int:
-    # Importing scikit-learn takes longer than all checks, and the command passes tables.
-    if is_table(X):
-        return len(X)
-    from sklearn.utils.validation import _num_samples
-
-    return int(_num_samples(X))
-
-
 def _rows_at(X: Any, positions: IntArray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[positions]
+    if hasattr(X, "iloc") or isinstance(X, np.ndarray):
+        return X.iloc[positions] if hasattr(X, "iloc") else X[positions]
+    # Importing scikit-learn takes longer than all checks, and the command passes Arrow tables of few rows.
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, positions)
-
-
-def _read(X: Any, share: float) -> ReadColumns:
-    """What each column is, and its values; the columns of an array are called x0, x1 and so on."""
-    return read_columns(X, (), (), share) if is_table(X) else read_arrays(_arrays(X), share)
-
-
-def _arrays(X: Any) -> dict[str, NDArray[Any]]:
-    rows = np.asarray(X)
-    return {f"x{j}": as_typed(column) for j, column in enumerate(rows.T if rows.ndim == 2 else [rows])}
-
-
-def _last_cells(X: Any) -> dict[str, NDArray[Any]]:
-    return last_cells(X) if is_table(X) else {name: column[-1:] for name, column in _arrays(X).items()}

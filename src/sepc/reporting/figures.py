@@ -45,14 +45,8 @@ from sepc.reporting._model_figures import (
     region_table,
     what_counts,
 )
-<<<<<<< HEAD
-from sepc.reporting._partition_chart import Picture, picture
-from sepc.reporting._partitions import category_positions, names_of_regions
-from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, results_of, set_aside
-=======
 from sepc.reporting._partition_chart import partition_figure
-from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, set_aside
->>>>>>> r4
+from sepc.reporting._rows import ColumnResults, ReportedRow, RowReporter, results_by, results_of, set_aside
 from sepc.reporting.facts import Facts, facts_of, importances_of, parameters_of, promise_of, proofs_of
 from sepc.reporting.trust_check import TrustCheck, checks_of, out_of_fold_check, threshold_of
 from sepc.views.log_odds import categories_by_feature

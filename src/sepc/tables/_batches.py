@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from sepc.tables.files import DAMAGED, AsUtf8, Source, batch_rows
-from sepc.tables.free_memory import free_bytes
+from sepc.tables.files import DAMAGED, Source, batch_rows
 from sepc.wording import counted
 
 # Most columns in a table: each takes some kilobytes before any row is read, and no model could use more.
@@ -61,7 +60,6 @@ class CsvReader:
 
     source: Source
     names: tuple[str, ...]
-    start: int | None
     n_rows: int | None = None
     waiting: list[Any] = field(default_factory=list)
 
@@ -74,8 +72,7 @@ class CsvReader:
             if source.separator is None:
                 source = replace(source, separator=_separator(source, stream))
             names = _read_header(source, stream)
-            is_plain = source.n_bytes is not None and not isinstance(stream, AsUtf8)
-            reader = cls(source, names, stream.tell() if is_plain else None)
+            reader = cls(source, names)
         except DAMAGED as error:
             raise ValueError(f"{source.name} cannot be read: {error}.") from error
         finally:
@@ -97,20 +94,17 @@ class CsvReader:
                 _read_header(self.source, stream)
                 yield stream
 
-    def batches(self, wanted: Sequence[str], stream: IO[bytes] | None = None) -> Batches:
-        """The rows of some columns, as text; of `stream` if given, which has no header."""
-        if stream is not None:
-            yield from self._parsed(wanted, stream, None)
-            return
-        n_rows = 0
+    def batches(self, wanted: Sequence[str]) -> Batches:
+        """The rows of some columns, as text."""
+        n_rows, size = 0, self.source.n_bytes
         with self.opened() as stream:
-            for batch, share in self._parsed(wanted, stream, self.source.n_bytes):
+            for batch in self._parsed(wanted, stream):
                 n_rows += batch.num_rows
-                yield batch, share
+                yield batch, min(1.0, stream.tell() / size) if size else None
         if n_rows == 0:
             raise ValueError(f"{self.source.name} has a header but no rows.")
 
-    def _parsed(self, wanted: Sequence[str], stream: IO[bytes], size: int | None) -> Batches:
+    def _parsed(self, wanted: Sequence[str], stream: IO[bytes]) -> Iterator[Any]:
         # Arrow looks columns up by name, so they are named by position: names in the file may repeat.
         places = dict(zip(self.names, map(str, range(len(self.names))), strict=True))
         chosen, most = [places[name] for name in wanted], batch_rows(len(wanted))
@@ -124,9 +118,8 @@ class CsvReader:
                 pa_csv.ConvertOptions(column_types=dict.fromkeys(chosen, pa.string()), include_columns=chosen),
             )
             for block in blocks:
-                share = min(1.0, stream.tell() / size) if size else None
                 # A block of very short rows holds too many for one batch.
-                yield from ((block.slice(first, most), share) for first in range(0, block.num_rows, most))
+                yield from (block.slice(first, most) for first in range(0, block.num_rows, most))
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise ValueError(_unreadable(self.source, self.names, error)) from error
         except DAMAGED as error:
@@ -224,7 +217,7 @@ def _unreadable(source: Source, names: Sequence[str], error: Exception) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ParquetReader:
-    """Parquet; standard input is held in memory, because Parquet is read from its end."""
+    """Parquet, one row group after another."""
 
     source: Source
     names: tuple[str, ...]
@@ -235,19 +228,16 @@ class ParquetReader:
     @classmethod
     def of(cls, source: Source) -> ParquetReader:
         """Read the footer."""
-        given: Any = source.path
         with source.opened() as stream:
-            if source.is_standard_input:
-                given = stream = cast(Any, pa.BufferReader(_all_of(source, stream)))
             _check_footer(source, stream)
         options = {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
         try:
-            file = pq.ParquetFile(given, **options)
+            file = pq.ParquetFile(source.path, **options)
             names = tuple(file.schema_arrow.names)
             _check_width(source, len(names))
             texts = [column.name for column in file.schema_arrow if _is_string(column.type)]
             # Texts stay in their dictionaries until their length is known.
-            file = pq.ParquetFile(given, metadata=file.metadata, read_dictionary=texts, **options)
+            file = pq.ParquetFile(source.path, metadata=file.metadata, read_dictionary=texts, **options)
         except (pa.ArrowInvalid, OSError) as error:
             raise ValueError(f"{source.name} is not a Parquet file: {_shortened(error)}") from error
         if file.metadata.num_rows <= 0 or not names:
@@ -303,17 +293,6 @@ def _check_footer(source: Source, stream: IO[bytes]) -> None:
             f"{source.name}: its footer takes {n_bytes / 1e6:,.0f} MB, more than sepc reads. "
             "Write it with fewer columns or larger row groups."
         )
-
-
-def _all_of(source: Source, stream: IO[bytes]) -> bytes:
-    """All of standard input; raises if it does not fit in memory."""
-    parts, left = [], free_bytes()
-    while part := stream.read(BUFFER_BYTES):
-        parts.append(part)
-        # The parts and their sum are in memory together.
-        if left is not None and 2 * len(parts) * BUFFER_BYTES > left:
-            raise ValueError(f"{source.name} does not fit in memory, as piped Parquet must; give a file instead.")
-    return b"".join(parts)
 
 
 def _regrouped(batches: Iterator[Any], most: int) -> Iterator[Any]:

@@ -216,8 +216,8 @@ class Source:
         if form is None:
             raise ValueError(f"{path}: the format is not clear from the name; give --format csv, parquet or excel.")
         source = cls(path, form, **given)
-        if form == "excel" and source.is_standard_input:
-            raise ValueError("Excel files cannot be read from standard input; give a file.")
+        if form != "csv" and source.is_standard_input:
+            raise ValueError("Only CSV can be read from standard input; give a file.")
         if source.sheet is not None and form != "excel":
             raise ValueError(f"--sheet {source.sheet!r}: {path} is not an Excel file.")
         sign = {"\\t": "\t", "tab": "\t"}.get(source.separator or "", source.separator)

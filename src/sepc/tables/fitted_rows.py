@@ -38,7 +38,7 @@ def rows_for_fit(file: str | PathLike[str] | TableFile, y: Any, forced: Collecti
 def may_be_in_blocks(table: TableFile, n_features: int) -> bool:
     """Whether a table is large, and in a format that can be read from any place."""
     source, n_cells = table.source, (table.n_rows or 0) * n_features
-    return source.format == "parquet" and not source.is_standard_input and n_cells > SMALL_CELLS
+    return source.format == "parquet" and n_cells > SMALL_CELLS
 
 
 def why_in_memory(table: TableFile, target: str, forced: Collection[Any], batches: Iterable[Batch]) -> str:

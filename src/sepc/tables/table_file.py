@@ -72,19 +72,13 @@ class TableFile:
         """Its number of rows, if known in advance."""
         return self.reader.n_rows
 
-    @property
-    def first_byte(self) -> int | None:
-        """Where the first row begins, if the file is CSV that is neither packed nor transcoded."""
-        return getattr(self.reader, "start", None)
-
     def __iter__(self) -> Iterator[Batch]:
         return self.batches(self.names)
 
-    def batches(self, wanted: Sequence[str], stream: Any = None) -> Iterator[Batch]:
-        """The rows of some columns; of `stream` instead of the file if given."""
+    def batches(self, wanted: Sequence[str]) -> Iterator[Batch]:
+        """The rows of some columns."""
         n_done, decimal = 0, self.source.decimal
-        parts = self.reader.batches(wanted) if stream is None else self.reader.batches(wanted, stream)  # type: ignore[call-arg]
-        for part, share in parts:
+        for part, share in self.reader.batches(wanted):
             columns = dict(zip(wanted, part.columns, strict=True))
             if decimal is None:
                 decimal = "," if self.source.format == "csv" and any(map(_shows_comma, columns.values())) else ""
