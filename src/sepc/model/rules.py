@@ -33,7 +33,8 @@ def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: In
     if len(open_rows) == 0:
         return cause
     standardized = model.place(rows[open_rows])
-    cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
+    near = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
+    cause[open_rows] = np.where(model.guard(rows[open_rows]) > FADING_BEGINS, int(Cause.UNSEEN), near)
     return cause
 
 
@@ -138,7 +139,7 @@ def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[F
         if len(located.outside):
             standardized = model.place(rows[block][located.outside])
             _, gauge[located.outside] = smallest_gauge(model, standardized, located.outside_squared)
-        weighed[block] = _weigh(model, rows[block], located.extra, gauge)
+        weighed[block] = _weigh(model, rows[block], located.extra, _guarded(model, rows[block], gauge))
         keys.append(located.keys)
     return weighed, np.concatenate([pack_sets(np.empty((0, model.n_ellipsoids), dtype=bool)), *keys])
 
@@ -159,9 +160,16 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
             standardized = model.place(rows[outside])
             far, place[outside], gauge[outside] = judge_outside(model, standardized, located.outside_squared)
             counted.put(outside, far)
+        gauge[block] = _guarded(model, rows[block], gauge[block])
         if weighed is not None:
             weighed[block] = _weigh(model, rows[block], located.extra, gauge[block])
     return counted, weighed, gauge, place
+
+
+def _guarded(model: SEPModel, rows: FloatArray, gauge: FloatArray) -> FloatArray:
+    """The gauges of rows or, if that is larger, how far a standalone feature lies beyond the range of training."""
+    guard = model.guard(rows)
+    return np.where(guard > 1.0, np.maximum(gauge, guard), gauge)
 
 
 def _blocks(model: SEPModel, n: int) -> Iterator[slice]:

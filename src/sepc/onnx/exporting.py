@@ -17,6 +17,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
+from sepc.model.weights import FADING_BEGINS
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.stages import (
     TARGET,
@@ -25,6 +26,7 @@ from sepc.onnx.stages import (
     ColumnInput,
     Geometry,
     decide_by_weights,
+    guard_of,
     infos_of,
     inputs_of,
     rows_of,
@@ -221,12 +223,16 @@ def _causes(
     graph: Graph, model: SEPModel, geometry: Geometry, inside: Value, accepted: Value, min_trust: float
 ) -> Value:
     """Causes, of shape (n,), from the training rows within reach of each row that is not accepted."""
+    guard = guard_of(graph, model, geometry)
 
     def explain(at: Value) -> list[Value]:
         near = _rows_within_reach(graph, model, geometry.some(graph, at))
         n_near = graph.total(near, 0)
         nothing = graph("Equal", n_near, 0.0)
         is_outside = graph("And", nothing, graph("Not", graph("Gather", inside, at)))
+        if guard is not None:
+            is_beyond = graph("Greater", graph("Gather", guard, at), FADING_BEGINS)
+            is_outside = graph("Or", is_outside, is_beyond)
         enough = graph("Mul", n_near, min_trust)
         is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), enough)
         inside_cause = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))

@@ -21,6 +21,7 @@ from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.base import check_classes, check_given, check_labels
 from sepc.estimators.sep._constraints import standalone_of
 from sepc.estimators.sep.fitting import FitSettings, fit_model
+from sepc.estimators.sep.placing import standalone_of_many
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, engine_of, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_labels
@@ -131,7 +132,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         refuse_numbers(labels, counts)
         check_classes(training.labels)
         warn_of_labels(labels, counts)
-        return replace(training, alone=_standalone(training.columns, training.labels, settings))
+        return _place(replace(training, alone=_standalone(training.columns, training.labels, settings)), settings)
     check_given(X, y)
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
@@ -147,7 +148,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     rows, labels, columns = _numbers(X, y, copies, settings)
     warn_of_labels(*counted_labels(labels))
     alone = _standalone(columns, np.unique(labels), settings)
-    training = complete(rows, labels, columns, settings, alone)
+    training = _place(complete(rows, labels, columns, settings, alone), settings)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, weight_scale=unit, table=TableRows(rows, labels, positions, n_table))
 
@@ -160,6 +161,13 @@ def complete(
     digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
     training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
     return replace(training, digest=digest, alone=alone)
+
+
+def _place(training: TrainingSet, settings: FitSettings) -> TrainingSet:
+    """The training set with the features, of many, that ellipsoids do without."""
+    if settings.trust != "weights":
+        return training
+    return replace(training, alone=standalone_of_many(training, settings.seed()))
 
 
 def _standalone(columns: GivenColumns, labels: NDArray[Any], settings: FitSettings) -> Standalone | None:

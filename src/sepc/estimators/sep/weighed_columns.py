@@ -101,9 +101,10 @@ class CurveColumns:
         codes: IntArray,
         category_columns: Sequence[CategoryColumn],
         directions: IntArray | None = None,
+        n_most: int | None = None,
     ) -> CurveColumns:
-        """Choose the knots; features made from categories have none."""
-        n_most = most_knots(len(rows))
+        """Choose the knots, by default as many as the rows allow; features made from categories have none."""
+        n_most = most_knots(len(rows)) if n_most is None else n_most
         encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
         knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
         stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
@@ -132,10 +133,12 @@ class CurveColumns:
         categories = [_places(code, stepped) for code, stepped in zip(self.codes.T, self.stepped, strict=True)]
         steps = [np.searchsorted(knots, row, side="right") for knots, row in zip(self.knots, self.rows.T, strict=True)]
         n_categories, n_steps = list(map(len, self.stepped)), list(map(len, self.knots))
+        n_columns = np.array([*n_categories, *n_steps], dtype=np.int64)
+        has_columns = n_columns > 0
         return SteppedColumns(
-            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows)).T,
-            n_columns=np.array([*n_categories, *n_steps], dtype=np.int64),
-            climbs=np.repeat([False, True], [len(categories), len(steps)]),
+            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows))[has_columns].T,
+            n_columns=n_columns[has_columns],
+            climbs=np.repeat([False, True], [len(categories), len(steps)])[has_columns],
             shift=np.zeros(sum(n_categories) + sum(n_steps)),
             scale=np.repeat([1.0, self.step], [sum(n_categories), sum(n_steps)]),
             dense=np.concatenate([lines, places.near, places.deep, places.isolated], axis=1),
@@ -248,6 +251,8 @@ def most_knots(n_rows: int) -> int:
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
+    Nowhere if there are at most two values, between which a line is all there can be.
+
     Examples
     --------
     >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
@@ -257,6 +262,8 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
         return np.empty(0)
     values = np.sort(values)
     distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
+    if len(distinct) <= 2:
+        return np.empty(0)
     if len(distinct) - 1 <= n_most:
         return np.asarray(distinct[1:])
     knots = np.unique(_at_ranks(values, n_most))
