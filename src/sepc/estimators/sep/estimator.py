@@ -321,7 +321,7 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         alone = other.model_.alone
         if alone is not None:
             alone = alone.among(other.classes_, np.unique(labels))
-        self._fit_training(complete(rows, labels, columns, settings, alone), settings)
+        self._fit_training(complete(rows, labels, columns, alone), settings)
         return self
 
     def _settings(self) -> FitSettings:
