@@ -16,8 +16,11 @@ from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, near
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
-# In a column with more categories than this, only the most frequent ones have their own step.
-MOST_CATEGORIES = 200
+# In a column with more categories than this, only the most frequent ones have their own step. All columns together have
+# at most so many steps of categories, and all curves so many knots; the encodings of categories and the lines of
+# features carry the rest.
+MOST_CATEGORIES, MOST_OF_ALL_COLUMNS = 200, 1_000
+MOST_KNOTS_OF_ALL = 2_000
 
 # The kinds of terms; those of a kind have similar penalties.
 N_KINDS = 6
@@ -104,10 +107,12 @@ class CurveColumns:
         n_most: int | None = None,
     ) -> CurveColumns:
         """Choose the knots, by default as many as the rows allow; features made from categories have none."""
-        n_most = most_knots(len(rows)) if n_most is None else n_most
+        n_most = min(most_knots(len(rows)), MOST_KNOTS_OF_ALL // rows.shape[1]) if n_most is None else n_most
         encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
         knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
-        stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
+        n_steps = min(MOST_CATEGORIES, MOST_OF_ALL_COLUMNS // max(1, len(category_columns)))
+        pairs = zip(codes.T, category_columns, strict=True)
+        stepped = [_frequent(code, column.n_categories, n_steps) for code, column in pairs]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         has_line = np.ones(rows.shape[1], dtype=bool)
         return cls(rows, has_line, knots, codes, stepped, step, category_columns, directions)
@@ -278,10 +283,10 @@ def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
     return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
-def _frequent(codes: IntArray, n_categories: int) -> IntArray:
+def _frequent(codes: IntArray, n_categories: int, n_most: int) -> IntArray:
     """The categories that have their own step, in order."""
     n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
-    return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
+    return np.sort(np.argsort(-n_rows, kind="stable")[:n_most])
 
 
 def _places(codes: IntArray, stepped: IntArray) -> IntArray:
