@@ -149,7 +149,8 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         if beside.transformer is not None:
             self.transformer_ = beside.transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
-        jobs = (delayed(_signals_on_left_out)(self.estimator, fresh, X, labels, train, test) for train, test in splits)
+        common = self.estimator, fresh, self.partition_, X, labels
+        jobs = (delayed(_signals_on_left_out)(*common, train, test) for train, test in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = learn(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
@@ -189,11 +190,16 @@ class _TransformedPartition:
     partition: SEPClassifier
     transformer: Any = None
 
-    def fit_clones(self, X: Any, labels: NDArray[Any]) -> _TransformedPartition:
-        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit."""
+    def fit_clones(self, X: Any, labels: NDArray[Any], like: SEPClassifier | None = None) -> _TransformedPartition:
+        """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit.
+
+        `like` is a partition fitted to these rows and some others, whose penalties are used again.
+        """
         transformer = None if self.transformer is None else clone(self.transformer)
         rows = X if transformer is None else transformer.fit_transform(X, labels)
-        return replace(self, partition=clone(self.partition).fit(rows, labels), transformer=transformer)
+        fresh = clone(self.partition)
+        fitted = fresh.fit(rows, labels) if like is None else fresh.fit_again(like, rows, labels)
+        return replace(self, partition=fitted, transformer=transformer)
 
     def decide(self, X: Any) -> SEPDecisions:
         """The partition's decisions on rows of `X`."""
@@ -226,7 +232,13 @@ def _keeping_single_rows(n_folds: int, labels: NDArray[Any], random_state: Any) 
 
 
 def _signals_on_left_out(
-    estimator: Any, partition: _TransformedPartition, X: Any, labels: NDArray[Any], train: IntArray, test: IntArray
+    estimator: Any,
+    partition: _TransformedPartition,
+    like: SEPClassifier,
+    X: Any,
+    labels: NDArray[Any],
+    train: IntArray,
+    test: IntArray,
 ) -> tuple[FloatArray, BoolArray]:
     """Signals for the predicted labels of left-out rows, and whether they are right; a frozen model is not refitted."""
     seen, left_out = _safe_indexing(X, train), _safe_indexing(X, test)
@@ -235,7 +247,7 @@ def _signals_on_left_out(
         for category in (FlatSetWarning, LeftOutWarning):
             warnings.simplefilter("ignore", category)
         base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
-        decided = partition.fit_clones(seen, labels[train]).decide(left_out)
+        decided = partition.fit_clones(seen, labels[train], like).decide(left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])
 
 

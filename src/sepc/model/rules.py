@@ -32,21 +32,19 @@ def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: In
     cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
     if len(open_rows) == 0:
         return cause
-    standardized = model.place(rows[open_rows])
-    near = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
-    cause[open_rows] = np.where(model.guard(rows[open_rows]) > FADING_BEGINS, int(Cause.UNSEEN), near)
+    cause[open_rows] = causes(model, rows[open_rows], rule[open_rows] != Rule.NEAREST, min_trust)
     return cause
 
 
-def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
-    """Why rows are not accepted, judged by the training rows within the model's reach."""
-    cause = np.empty(len(standardized), dtype=np.int64)
+def causes(model: SEPModel, rows: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
+    """Why rows, in the user's own features, are not accepted: by the training rows within the model's reach."""
+    cause, standardized, guard = np.empty(len(rows), dtype=np.int64), model.place(rows), model.guard(rows)
     n_block = max(1, BLOCK_ENTRIES // max(1, model.n_places))
     for start in range(0, len(cause), n_block):
         block = slice(start, start + n_block)
         near = _rows_within_reach(model, standardized[block])
         n_near = near.sum(axis=1)
-        is_outside = (n_near == 0) & ~inside[block]
+        is_outside = (n_near == 0) & ~inside[block] | (guard[block] > FADING_BEGINS)
         is_thin = near.max(axis=1) >= min_trust * n_near
         cause[block] = np.where(is_outside, Cause.UNSEEN, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
     return cause

@@ -29,7 +29,8 @@ from sepc.estimators.sep.crossing import (
 from sepc.estimators.sep.fitted import RowsUsed
 from sepc.estimators.sep.growing import JUDGED_ROWS, LeftOut, grow_while_it_pays
 from sepc.estimators.sep.multiclass import Growing, Pieces
-from sepc.estimators.sep.training_set import Standardization, TrainingSet, check_class_weight
+from sepc.estimators.sep.training_set import GivenColumns, Standardization, TrainingSet, check_class_weight
+from sepc.estimators.sep.weighed_columns import N_OF_PLACES
 from sepc.estimators.sep.weighing import WEIGHED_ROWS, Weighing
 from sepc.kernels.evidence import Penalties
 from sepc.kernels.numeric import single_threaded
@@ -198,6 +199,25 @@ def most_ellipsoids(n_rows: int, n_classes: int) -> int:
     return round(float(np.exp(np.interp(np.log(n_rows), ends, np.log(MOST_ELLIPSOIDS)))))
 
 
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a fit learned beside its model: how many ellipsoids pay, penalties, and the standalone features.
+
+    A fit to most of the same rows, as in cross-validation, can do with it, which saves it two of three partitions.
+    """
+
+    max_ellipsoids: int
+    penalties: Penalties
+    alone: Standalone | None
+    n_features: int
+    labels: NDArray[Any]
+
+    def is_for(self, columns: GivenColumns) -> bool:
+        """Whether there are as many features and categorical columns."""
+        n_groups = 2 * self.n_features + len(columns.of_categories) + N_OF_PLACES
+        return len(columns.feature_names) == self.n_features and len(self.penalties.penalties) == n_groups
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitSettings:
     """The parameters of an `SEPClassifier`, checked, with the columns that `max_features` kept."""
@@ -220,6 +240,7 @@ class FitSettings:
     random_state: Any
     who: str
     kept: Collection[str] | None = None
+    learned: Learned | None = None
 
     def __post_init__(self) -> None:
         check_number("n_impure", self.n_impure, least=0, instead="a number of rows (int) or a share (float)")
@@ -273,6 +294,7 @@ class Fit(NamedTuple):
     """A fitted model, its partition, how many rows were used, models for out-of-fold probabilities, and its origin."""
 
     model: SEPModel
+    learned: Learned | None
     pieces: Pieces
     rows_used: RowsUsed
     fold_models: tuple[FoldModel, ...]
@@ -308,11 +330,15 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
     partitioned = training.gathered() if chosen is None else _arrays(chosen)
     few = _draw_fewer(drawn, n_drawn, WEIGHED_ROWS, seed)
     recoder = _recoder(few, training) if is_weighed else None
-    growing, crossing = fitting.start(partitioned.arrays), None
+    growing, crossing, learned = fitting.start(partitioned.arrays), None, settings.learned
+    if learned is not None and not learned.is_for(training.columns):
+        learned = None
     if recoder is None:
         growing = fitting.grow(growing, partitioning)
+    elif learned is not None:
+        growing = fitting.grow(growing, replace(partitioning, max_ellipsoids=learned.max_ellipsoids))
     else:
-        growing, crossing = fitting.grow_and_cross(growing, recoder, few, chosen)
+        growing, crossing, n_most = fitting.grow_and_cross(growing, recoder, few, chosen)
     pieces = fitting.pieces(growing)
     if on_round is not None:
         for each in growing.rounds:
@@ -321,18 +347,22 @@ def fit_model(training: TrainingSet, settings: FitSettings, on_round: Callable[[
         raise ValueError(TOO_FEW)
     model, digest = fitting.model_and_digest(pieces)
     fold_models: tuple[FoldModel, ...] = ()
-    if recoder is not None and crossing is not None:
+    if recoder is not None:
         weighing = Weighing.of(model, few, recoder.category_columns, recoder.unit)
-        penalties = weighing.penalties(crossing)
+        if crossing is not None:
+            learned = Learned(n_most, weighing.penalties(crossing), training.alone, len(model.shift), training.labels)
+        assert learned is not None
+        penalties = learned.penalties
         model = replace(model, weights=weighing.weights(pieces, penalties))
-        if settings.out_of_fold and training.table is not None and not training.table.has_gaps:
+        if crossing is not None and settings.out_of_fold and training.table is not None and not training.table.has_gaps:
             halves, shares = crossing.with_two_folds(recoder, standard.apply), [sample.weight for sample in few]
             each_fold = range(len(halves.pieces))
             fold_models = tuple(fitting.fold_model(halves, fold, recoder, shares, penalties) for fold in each_fold)
     n_weighed = sum(len(sample.rows) for sample in few) if is_weighed else 0
     rows_used = RowsUsed(n_rows, sum(partitioned.sizes), n_weighed)
     provenance = Provenance.now(digest if settings.keep_rows else "", n_rows)
-    return Fit(summarise_training(model, few, training, settings), pieces, rows_used, fold_models, provenance)
+    model = summarise_training(model, few, training, settings)
+    return Fit(model, learned, pieces, rows_used, fold_models, provenance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,8 +391,8 @@ class _Fitting:
 
     def grow_and_cross(
         self, growing: Growing, recoder: Recoder, few: Sequence[ClassSample], chosen: Sequence[ClassSample] | None
-    ) -> tuple[Growing, Crossing]:
-        """Partitions with as many ellipsoids as pay, and partitions with rows of `recoder` that they have not seen."""
+    ) -> tuple[Growing, Crossing, int]:
+        """Partitions with as many ellipsoids as pay, partitions with rows that they have not seen, and how many pay."""
         folds, parts, seen_by = np.full(len(recoder.rows), NOT_USED), [growing], [Recoded(recoder.rows, ())]
         if chosen is not None:
             folds = unseen_folds(recoder, chosen)
@@ -390,7 +420,7 @@ class _Fitting:
             parts, size = grow_while_it_pays(parts, judged, most, self.grow, self.pieces)
             most = replace(most, max_ellipsoids=size)
         crossing = Crossing(folds, tuple(self.pieces(part) for part in parts), tuple(seen_by))
-        return parts[0] if is_own else self.grow(growing, most), crossing
+        return parts[0] if is_own else self.grow(growing, most), crossing, most.max_ellipsoids
 
     def signatures(self, pieces: Pieces) -> Reduction[Any, SignatureCounts]:
         """Counts rows in the ellipsoids."""

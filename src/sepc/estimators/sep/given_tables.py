@@ -89,6 +89,9 @@ def _place(training: TrainingSet, settings: FitSettings) -> TrainingSet:
     """The training set with the features, of many, that ellipsoids do without."""
     if settings.trust != "weights":
         return training
+    if settings.learned is not None and settings.learned.is_for(training.columns):
+        alone = settings.learned.alone
+        return replace(training, alone=None if alone is None else alone.among(settings.learned.labels, training.labels))
     return replace(training, alone=standalone_of_many(training, settings.seed()))
 
 

@@ -25,6 +25,8 @@ MOST_KNOTS_OF_ALL = 2_000
 # The kinds of terms; those of a kind have similar penalties.
 N_KINDS = 6
 CATEGORIES, STEPS, LINES, NEAR, DEEP, ISOLATED = range(N_KINDS)
+# The last kinds are of places, and have one group each.
+N_OF_PLACES = 3
 
 
 class CategoryColumn(NamedTuple):
@@ -153,7 +155,7 @@ class CurveColumns:
     def kinds(self) -> IntArray:
         """The kind of each group."""
         Q, d = len(self.stepped), len(self.knots)
-        return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
+        return np.repeat(np.arange(N_KINDS), [Q, d, d, *[1] * N_OF_PLACES])
 
     def groups(self, places: PlaceColumns) -> IntArray:
         """The group of each column."""
