@@ -153,7 +153,7 @@ MADE = {
     "sets never seen": sets_never_seen,
     "flat": flat,
     "isolated": isolated,
-    "fewer rows than features": lambda: isolated(40, 60, 1e4),
+    "fewer rows than features": lambda: isolated(14, 20, 1e4),
     "isolated twice": isolated_twice,
     "one class of one feature": lambda: one_class(1),
     "one class of two features": lambda: one_class(2),

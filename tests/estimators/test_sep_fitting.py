@@ -12,8 +12,9 @@ from sepc.estimators.sep.crossing import (
     LARGEST_LEFT_OUT,
     N_FOLDS,
     Recoder,
-    cross,
+    classes_outside,
     folds_by_hash,
+    folds_of_rows,
     left_out_radii,
 )
 from sepc.metrics import ece
@@ -95,10 +96,12 @@ def test_equal_rows_have_one_fold_and_classes_their_share_of_each():
 def test_no_partition_has_seen_the_rows_it_is_shown():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(90, 2)), np.repeat([0, 1, 2], 30)
-    seen = []
-    crossing = cross(Recoder(X, y), np.array, lambda points: seen.append(np.concatenate([own.rows for own in points])))
-    for fold, rows in enumerate(seen):
-        shown = {tuple(row) for row in X[crossing.folds == fold].tolist()}
+    recoder = Recoder(X, y)
+    folds = folds_of_rows(recoder, np.array)
+    for fold in range(N_FOLDS):
+        is_left_out = folds == fold
+        rows = np.concatenate([own.rows for own in classes_outside(recoder, recoder.without(is_left_out), is_left_out)])
+        shown = {tuple(row) for row in X[is_left_out].tolist()}
         assert not shown & {tuple(row) for row in rows.tolist()}
         assert len(shown) + len(rows) == 90
 

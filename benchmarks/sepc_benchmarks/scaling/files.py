@@ -69,7 +69,7 @@ class Stopwatch:
     """How long the partition of the sample takes, of a whole fit."""
 
     def __init__(self) -> None:
-        self.seconds, self.partitioning = 0.0, fitting.partition_classes
+        self.seconds, self.partitioning = 0.0, fitting.Growing.to
 
     def __enter__(self) -> Stopwatch:
         def timed(*given: Any) -> Any:
@@ -78,8 +78,8 @@ class Stopwatch:
             self.seconds += time.perf_counter() - started
             return pieces
 
-        fitting.partition_classes = timed  # type: ignore[assignment]
+        fitting.Growing.to = timed  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        fitting.partition_classes = self.partitioning
+        fitting.Growing.to = self.partitioning  # type: ignore[method-assign]

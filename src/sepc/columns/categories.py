@@ -1,7 +1,8 @@
-"""Target encoding of categories: log-odds of the classes, by scikit-learn's encoder, and a code for each category."""
+"""Target encoding of categories: log-odds of the classes, and a code for each category."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -59,10 +60,9 @@ class Categories:
 
     def codes_of(self, given: NDArray[Any]) -> IntArray:
         """The position of each value among the categories; their number for one not seen in training."""
-        codes, unseen = self._codes, len(self.values)
-        # Most are text; calling `category` on each of these would dominate the run time.
-        values = (value if type(value) is str else category(value) for value in given)
-        return np.array([codes.get(value, unseen) for value in values], dtype=np.int64)
+        unseen, cells = len(self.values), _cells(given)
+        found = {value: self._codes.get(category(value), unseen) for value in _distinct(cells)}
+        return np.fromiter(map(found.__getitem__, cells), np.int64, len(cells))
 
     @property
     def known(self) -> tuple[FloatArray, IntArray]:
@@ -127,8 +127,18 @@ def encodings_like(
 
 def known_categories(name: str, given: NDArray[Any]) -> Categories:
     """The categories of a column, without encodings."""
-    values = tuple(sorted({category(value) for value in given}, key=_order))
+    values = tuple(sorted({category(value) for value in _distinct(_cells(given))}, key=_order))
     return Categories(name, values, np.empty((len(values), 0)))
+
+
+def _cells(given: NDArray[Any]) -> list[Any]:
+    """The values of a column as objects that can be looked up."""
+    return given.tolist() if given.dtype.kind in "OUfiub" else list(given)
+
+
+def _distinct(cells: list[Any]) -> Iterable[Any]:
+    """Each value once, in order, so that only these need a closer look."""
+    return dict.fromkeys(cells)
 
 
 def _order(value: Any) -> tuple[bool, str, Any]:
@@ -141,22 +151,22 @@ def _log_odds(
     codes: IntArray, labels: IntArray, n_values: int, unit: float, folds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Log-odds of the classes against the overall mix, for each category, and cross-fitted for each row."""
-    from sklearn.preprocessing import TargetEncoder  # imported late: `sepc look` does not need scikit-learn
-
-    n_classes = int(labels.max()) + 1
+    n_classes, n_folds = int(labels.max()) + 1, int(folds.max(initial=-1)) + 1
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
-    encoder = TargetEncoder(target_type="binary" if n_classes == 2 else "multiclass", smooth=SMOOTHING / unit)
-    every, here = np.arange(n_values)[:, None], codes[:, None]
-    encoder.fit(here, labels)
-    usual = _centre(encoder.transform([[n_values]]))
+    cells = np.ravel_multi_index((folds + 1, codes, labels), (n_folds + 1, n_values, n_classes))
+    counts = np.bincount(cells, minlength=(n_folds + 1) * n_values * n_classes).reshape(-1, n_values, n_classes)
+    total = counts.sum(axis=0)
+    usual = _centre(total.sum(axis=0, keepdims=True) / len(codes))
     # Rows that are never left out are encoded as the overall mix.
     of_rows, of_folds = np.zeros((len(codes), usual.shape[1])), []
     for fold in np.unique(folds[folds >= 0]):
-        left_out = folds == fold
-        encoder.fit(here[~left_out], labels[~left_out])
-        of_rows[left_out] = _centre(encoder.transform(here[left_out])) - usual
-        of_folds.append(_centre(encoder.transform(every)) - usual)
+        seen, left_out = total - counts[fold + 1], folds == fold
+        mix = seen.sum(axis=0) / seen.sum()
+        smooth = SMOOTHING / unit
+        shares = (seen + smooth * mix) / (seen.sum(axis=1, keepdims=True) + smooth)
+        of_folds.append(_centre(shares) - usual)
+        of_rows[left_out] = of_folds[-1][codes[left_out]]
     # The mean over folds: an encoding from all rows would put a category farther out than any of its training rows.
     return np.mean(of_folds or [np.zeros((n_values, usual.shape[1]))], axis=0), of_rows
 
@@ -164,8 +174,8 @@ def _log_odds(
 def _centre(probabilities: FloatArray) -> FloatArray:
     """Log probabilities minus their mean over the classes; for two classes, the log-odds of the second."""
     safe = np.clip(probabilities, 1e-9, 1.0 - 1e-9)
-    if probabilities.shape[1] == 1:
-        return np.asarray(np.log(safe) - np.log1p(-safe))
+    if probabilities.shape[1] == 2:
+        return np.asarray(np.log(safe[:, 1:]) - np.log1p(-safe[:, 1:]))
     logs = np.log(safe)
     return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 

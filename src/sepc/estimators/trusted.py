@@ -146,7 +146,8 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
         if transformer is not None:
             self.transformer_ = transformer
         splits = splits_of(self.cv, labels, groups, self.random_state)
-        jobs = (delayed(_signals_on_left_out)(self.estimator, *beside, X, labels, *split) for split in splits)
+        common = self.estimator, *beside, self.partition_, X, labels
+        jobs = (delayed(_signals_on_left_out)(*common, train, test) for train, test in splits)
         given, correct = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         calibration = Calibration.fit(np.concatenate(given), np.concatenate(correct))
         self.model_ = TrustModel(self.partition_.model_, calibration, classifier_name(self.estimator_))
@@ -179,11 +180,17 @@ class TrustedClassifier(LabelPreservingWrapper[TrustedDecisions]):
             raise TypeError(f"partition is {self.partition!r}; it must be an SEPClassifier, or None for the default.")
 
 
-def _fit_clones(partition: SEPClassifier, transformer: Any, X: Any, labels: NDArray[Any]) -> tuple[SEPClassifier, Any]:
-    """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit."""
+def _fit_clones(
+    partition: SEPClassifier, transformer: Any, X: Any, labels: NDArray[Any], like: SEPClassifier | None = None
+) -> tuple[SEPClassifier, Any]:
+    """Fit clones of both, with `fit_transform`, since a transformer that uses labels may cross-fit.
+
+    `like` is a partition fitted to these rows and some others, whose penalties are used again.
+    """
     transformer = None if transformer is None else clone(transformer)
     rows = X if transformer is None else transformer.fit_transform(X, labels)
-    return clone(partition).fit(rows, labels), transformer
+    fresh = clone(partition)
+    return fresh.fit(rows, labels) if like is None else fresh.fit_again(like, rows, labels), transformer
 
 
 def _decide_beside(partition: SEPClassifier, transformer: Any, X: Any) -> SEPDecisions:
@@ -218,6 +225,7 @@ def _signals_on_left_out(
     estimator: Any,
     partition: SEPClassifier,
     transformer: Any,
+    like: SEPClassifier,
     X: Any,
     labels: NDArray[Any],
     train: IntArray,
@@ -230,7 +238,7 @@ def _signals_on_left_out(
         for category in (FlatSetWarning, LeftOutWarning):
             warnings.simplefilter("ignore", category)
         base = decide_rows(clone(estimator).fit(seen, labels[train]), left_out)
-        decided = _decide_beside(*_fit_clones(partition, transformer, seen, labels[train]), left_out)
+        decided = _decide_beside(*_fit_clones(partition, transformer, seen, labels[train], like), left_out)
     return signals(base, decided), np.asarray(base.label == labels[test])
 
 

@@ -138,8 +138,8 @@ class TrustModel(ShownOnOneLine):
         """Causes of rejected rows: MISSING where the partition has that cause, else by the training rows around."""
         cause = np.full(len(accepted), int(Cause.ACCEPTED))
         refused = np.flatnonzero(~accepted)
-        standardized = self.partition.place(decided.rows[refused])
-        cause[refused] = causes(self.partition, standardized, decided.rule[refused] != Rule.NEAREST, min_trust)
+        inside = decided.rule[refused] != Rule.NEAREST
+        cause[refused] = causes(self.partition, decided.rows[refused], inside, min_trust)
         with_gaps = refused[decided.missing[refused].any(axis=1)]
         cause[with_gaps[decided[with_gaps].cause == Cause.MISSING]] = Cause.MISSING
         return cause

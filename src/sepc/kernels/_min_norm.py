@@ -93,8 +93,10 @@ class MinNorm:
         return self.holds_target or self.gap <= TOLERANCE * self.size**2
 
 
-def min_norm_point(support: Callable[[FloatArray], Support], target: FloatArray, max_iterations: int) -> MinNorm:
-    """Find the point of a hull nearest to `target`."""
+def min_norm_point(
+    support: Callable[[FloatArray], Support], target: FloatArray, max_iterations: int, tol: float = 0.0
+) -> MinNorm:
+    """Find the point of a hull nearest to `target`; stop if the gap is at most `tol` times the squared distance."""
     size = length(target)
     # Any first direction will do where the target is the origin.
     first = -target / size if size > 0 else np.eye(1, len(target))[0]
@@ -107,7 +109,7 @@ def min_norm_point(support: Callable[[FloatArray], Support], target: FloatArray,
         point = corral.point
         offset = point - target
         norm = length(offset)
-        if norm**2 <= MEETING * size**2:
+        if norm**2 <= max(MEETING, tol**2) * size**2:
             # The true offset is no longer, and at an angle that is not obtuse, so the two differ by at most `norm`.
             return MinNorm(offset, norm**2, size, n_iterations - 1)
         direction = offset / norm
@@ -118,7 +120,7 @@ def min_norm_point(support: Callable[[FloatArray], Support], target: FloatArray,
         n_stalled = n_stalled + 1 if norm >= last_norm and gap >= best.gap else 0
         if gap < best.gap:
             best = MinNorm(offset, gap, size, n_iterations)
-        if gap <= ROUNDING * norm * radius or n_stalled > MAX_STALLED:
+        if gap <= max(ROUNDING * norm * radius, tol * norm**2) or n_stalled > MAX_STALLED:
             break
         # The points of a corral are equally far along the offset, so adding one again leaves a gap of mere rounding.
         if gap <= SUSPICIOUS * norm * radius and corral.holds(new_point, EPS * radius):

@@ -207,10 +207,10 @@ def nearest_points(pos: ArrayLike, neg: ArrayLike, *, max_iterations: int = 2_00
 
 
 @single_threaded
-def nearest_of(pos: ArrayPoints, neg: ArrayPoints, max_iterations: int = 2_000) -> NearestPoints:
-    """Like `nearest_points`, for rows that have been checked."""
+def nearest_of(pos: ArrayPoints, neg: ArrayPoints, max_iterations: int = 2_000, tol: float = 0.0) -> NearestPoints:
+    """Like `nearest_points`, for rows that have been checked; with `tol`, up to this share of the squared distance."""
     if pos.n_points < neg.n_points:
-        return _exchange(nearest_of(neg, pos, max_iterations))
+        return _exchange(nearest_of(neg, pos, max_iterations, tol))
     spread = max(_deviation(pos), _deviation(neg))
     mean_pos, mean_neg = pos.spread.mean, neg.spread.mean
     frame = ScaledFrame(mean_pos, _scale_for(max(spread, float(np.abs(mean_neg - mean_pos).max()))))
@@ -219,7 +219,7 @@ def nearest_of(pos: ArrayPoints, neg: ArrayPoints, max_iterations: int = 2_000) 
         nearest = MinNorm(-target, 0.0, length(target), 0)
     else:
         hull = CappedHull(frame.columns(pos.rows), neg.n_points, neg.n_points)
-        nearest = min_norm_point(hull.support, target, max_iterations)
+        nearest = min_norm_point(hull.support, target, max_iterations, tol)
     distance = length(nearest.offset)
     means_coincide = length(target) <= COINCIDENCE * spread * frame.scale
     return NearestPoints(
@@ -230,7 +230,10 @@ def nearest_of(pos: ArrayPoints, neg: ArrayPoints, max_iterations: int = 2_000) 
         distance=distance / frame.scale,
         # Divide twice by the scale, since its square may overflow.
         gap=nearest.gap / frame.scale / frame.scale,
-        hulls_meet=nearest.holds_target or means_coincide or nearest.gap >= distance**2,
+        hulls_meet=nearest.holds_target
+        or distance <= tol * nearest.size
+        or means_coincide
+        or nearest.gap >= distance**2,
         means_coincide=means_coincide,
         converged=nearest.converged,
         n_iterations=nearest.n_iterations,

@@ -32,20 +32,19 @@ def look_up_causes(model: SEPModel, min_trust: float, rows: FloatArray, rule: In
     cause, open_rows = known.copy(), np.flatnonzero(known == NOT_YET)
     if len(open_rows) == 0:
         return cause
-    standardized = model.place(rows[open_rows])
-    cause[open_rows] = causes(model, standardized, rule[open_rows] != Rule.NEAREST, min_trust)
+    cause[open_rows] = causes(model, rows[open_rows], rule[open_rows] != Rule.NEAREST, min_trust)
     return cause
 
 
-def causes(model: SEPModel, standardized: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
-    """Why rows are not accepted, judged by the training rows within the model's reach."""
-    cause = np.empty(len(standardized), dtype=np.int64)
+def causes(model: SEPModel, rows: FloatArray, inside: BoolArray, min_trust: float) -> IntArray:
+    """Why rows, in the user's own features, are not accepted: by the training rows within the model's reach."""
+    cause, standardized, guard = np.empty(len(rows), dtype=np.int64), model.place(rows), model.guard(rows)
     n_block = max(1, BLOCK_ENTRIES // max(1, model.n_places))
     for start in range(0, len(cause), n_block):
         block = slice(start, start + n_block)
         near = _rows_within_reach(model, standardized[block])
         n_near = near.sum(axis=1)
-        is_outside = (n_near == 0) & ~inside[block]
+        is_outside = (n_near == 0) & ~inside[block] | (guard[block] > FADING_BEGINS)
         is_thin = near.max(axis=1) >= min_trust * n_near
         cause[block] = np.where(is_outside, Cause.UNSEEN, np.where(is_thin, Cause.THIN, Cause.OVERLAP))
     return cause
@@ -138,7 +137,7 @@ def _weigh_blocks(model: SEPModel, rows: FloatArray, with_keys: bool) -> tuple[F
         if len(located.outside):
             standardized = model.place(rows[block][located.outside])
             _, gauge[located.outside] = smallest_gauge(model, standardized, located.outside_squared)
-        weighed[block] = _weigh(model, rows[block], located.extra, gauge)
+        weighed[block] = _weigh(model, rows[block], located.extra, _guarded(model, rows[block], gauge))
         keys.append(located.keys)
     return weighed, np.concatenate([pack_sets(np.empty((0, model.n_ellipsoids), dtype=bool)), *keys])
 
@@ -159,9 +158,16 @@ def _judge_blocks(model: SEPModel, rows: FloatArray) -> tuple[Verdicts, FloatArr
             standardized = model.place(rows[outside])
             far, place[outside], gauge[outside] = judge_outside(model, standardized, located.outside_squared)
             counted.put(outside, far)
+        gauge[block] = _guarded(model, rows[block], gauge[block])
         if weighed is not None:
             weighed[block] = _weigh(model, rows[block], located.extra, gauge[block])
     return counted, weighed, gauge, place
+
+
+def _guarded(model: SEPModel, rows: FloatArray, gauge: FloatArray) -> FloatArray:
+    """The gauges of rows or, if that is larger, how far a standalone feature lies beyond the range of training."""
+    guard = model.guard(rows)
+    return np.where(guard > 1.0, np.maximum(gauge, guard), gauge)
 
 
 def _blocks(model: SEPModel, n: int) -> Iterator[slice]:

@@ -287,6 +287,17 @@ class SEPModel(ShownAsCard):
             columns = ((rows[:, which] - self.shift[which]) / self.scale[which]).T
         return np.asarray(self._alone_weights.feature_terms(columns).sum(axis=1))
 
+    def alone_gauges(self, rows: FloatArray) -> FloatArray:
+        """How far the standalone features of rows lie beyond the range of training, of shape (n, A); 1 for within."""
+        assert self.alone is not None
+        which = self.alone.features
+        with np.errstate(over="ignore"):
+            return self.alone.gauges((rows[:, which] - self.shift[which]) / self.scale[which])
+
+    def guard(self, rows: FloatArray) -> FloatArray:
+        """The largest of these gauges, of shape (n,); 1 without standalone features."""
+        return np.ones(len(rows)) if self.alone is None else np.asarray(self.alone_gauges(rows).max(axis=1))
+
     @cached_property
     def _alone_weights(self) -> Weights:
         assert self.alone is not None

@@ -17,6 +17,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.io.atomic_files import write_whole
 from sepc.model.sep_model import SEPModel
+from sepc.model.weights import FADING_BEGINS
 from sepc.onnx.graph import IR_VERSION, OPSET, Graph, Value, onnx_package
 from sepc.onnx.stages import (
     TARGET,
@@ -25,6 +26,7 @@ from sepc.onnx.stages import (
     ColumnInput,
     Geometry,
     decide_by_weights,
+    guard_of,
     infos_of,
     inputs_of,
     rows_of,
@@ -208,6 +210,9 @@ def _causes(
     near = _rows_within_reach(graph, model, geometry)
     n_near = graph.total(near, 0)
     is_outside = graph("And", graph("Equal", n_near, 0.0), graph("Not", inside))
+    guard = guard_of(graph, model, geometry)
+    if guard is not None:
+        is_outside = graph("Or", is_outside, graph("Greater", guard, FADING_BEGINS))
     is_thin = graph("GreaterOrEqual", graph("ReduceMax", near, [0], keepdims=0), graph("Mul", n_near, min_trust))
     why = graph("Where", is_thin, np.int64(Cause.THIN), np.int64(Cause.OVERLAP))
     refused = graph("Where", is_outside, np.int64(Cause.UNSEEN), why)

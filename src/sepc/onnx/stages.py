@@ -189,6 +189,9 @@ def decide_by_weights(
 ) -> tuple[dict[str, Value], Value]:
     """All outputs but causes and acceptance, labels as positions; and whether each row lies in an ellipsoid."""
     place, gauge = _smallest_gauge(graph, model, geometry)
+    guard = guard_of(graph, model, geometry)
+    if guard is not None:
+        gauge = graph("Max", gauge, guard)
     region, inside = _regions(graph, model, geometry, place)
     by_feature = _by_feature(graph, weights, geometry, codes)
     scores = _scores(graph, model, weights, geometry, by_feature)
@@ -266,6 +269,18 @@ def _smallest_gauge(graph: Graph, model: SEPModel, geometry: Geometry) -> tuple[
     (place, gauge), (isolated, from_isolated) = candidates
     nearer = graph("Less", from_isolated, gauge)
     return graph("Where", nearer, isolated, place), graph("Min", from_isolated, gauge)
+
+
+def guard_of(graph: Graph, model: SEPModel, geometry: Geometry) -> Value | None:
+    """How far standalone features lie beyond the range of training, of shape (n,); None if they may lie anywhere."""
+    if model.alone is None or not (is_guarded := model.alone.is_guarded).any():
+        return None
+    low, high, unit = (
+        ends[is_guarded][:, np.newaxis] for ends in (model.alone.low, model.alone.high, model.alone.unit)
+    )
+    columns = graph("Gather", geometry.features, model.alone.features[is_guarded], axis=0)
+    beyond = graph("Max", graph("Sub", low, columns), graph("Sub", columns, high))
+    return graph("Add", graph("ReduceMax", graph("Div", beyond, unit), [0], keepdims=0), 1.0)
 
 
 def _regions(graph: Graph, model: SEPModel, geometry: Geometry, place: Value) -> tuple[Value, Value]:

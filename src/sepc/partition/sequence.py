@@ -26,6 +26,7 @@ class Settings:
     max_ellipsoids: int
     unit: FloatArray
     tol: float = 1e-10
+    cut_tol: float = 0.0
     is_one_sided: bool = False
 
     def n_allowed(self, n_own: int) -> int:
@@ -122,7 +123,7 @@ def find_cut(own: ArrayPoints, other: ArrayPoints, settings: Settings) -> Parall
     The paper does not say what to do if hulls meet (row 4 of docs/explanation/differences.md): with
     `settings.published`, the classes are then inseparable.
     """
-    nearest = nearest_of(own, other)
+    nearest = nearest_of(own, other, tol=settings.cut_tol)
     if nearest.means_coincide or (nearest.hulls_meet and settings.published):
         return Inseparable()
     if nearest.hulls_meet:
@@ -244,22 +245,53 @@ class _Side:
     news: tuple[FoundEllipsoid, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """A sequence that may go on: the rows left on both sides, the ellipsoids so far, and why it stopped."""
+
+    pos: _Side
+    neg: _Side
+    ellipsoids: tuple[FoundEllipsoid, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    stop: Stop = Stop.MAX_ELLIPSOIDS
+
+    @classmethod
+    def start(cls, pos_rows: ArrayPoints, neg_rows: ArrayPoints) -> Growth:
+        """Before the first round."""
+        none = np.empty((0, pos_rows.n_features))
+        return cls(_Side(True, pos_rows, none), _Side(False, neg_rows, none))
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether only the number of ellipsoids stopped it."""
+        return self.stop is Stop.MAX_ELLIPSOIDS
+
+    def partition(self, settings: Settings) -> Partition:
+        """The partition if it ends here, with the rows left enclosed or isolated."""
+        pos, neg = (_finish(side, len(self.rounds), settings) for side in (self.pos, self.neg))
+        ellipsoids = (*self.ellipsoids, *pos.news, *neg.news)
+        return Partition(ellipsoids, pos.isolated, neg.isolated, self.rounds, self.stop)
+
+
 def partition(
     pos_rows: ArrayPoints,
     neg_rows: ArrayPoints,
     settings: Settings,
     on_round: Callable[[Round], None] | None = None,
 ) -> Partition:
-    """Cut two classes into nearly pure ellipsoids; `on_round` is called after every round.
+    """Cut two classes into nearly pure ellipsoids; `on_round` is called after every round."""
+    return grow(Growth.start(pos_rows, neg_rows), settings, on_round).partition(settings)
+
+
+def grow(growth: Growth, settings: Settings, on_round: Callable[[Round], None] | None = None) -> Growth:
+    """Go on with a sequence until it has as many ellipsoids as `settings` allow; the same as in one go.
 
     Always terminates: the first round that removes no row is the last (row 8 of docs/explanation/differences.md).
     """
-    none = np.empty((0, pos_rows.n_features))
-    pos = _Side(True, pos_rows, none)
-    neg = _Side(False, neg_rows, none)
-    rounds: list[Round] = []
-    ellipsoids: list[FoundEllipsoid] = []
-    stop = None
+    if not growth.may_go_on:
+        return growth
+    pos, neg, rounds, ellipsoids = growth.pos, growth.neg, list(growth.rounds), list(growth.ellipsoids)
+    stop: Stop | None = None
     while (stop := stop or _reason_to_stop(pos, neg, len(rounds), len(ellipsoids), settings)) is None:
         before = Round(pos.left.n_points, neg.left.n_points)
         pos, neg, stop = _run_round(pos, neg, len(rounds) + 1, settings)
@@ -269,8 +301,7 @@ def partition(
             on_round(rounds[-1])
         if stop is None and rounds[-1] == before:
             stop = Stop.NO_PROGRESS
-    pos, neg = _finish(pos, len(rounds), settings), _finish(neg, len(rounds), settings)
-    return Partition((*ellipsoids, *pos.news, *neg.news), pos.isolated, neg.isolated, tuple(rounds), stop)
+    return Growth(pos, neg, tuple(ellipsoids), tuple(rounds), stop)
 
 
 def _reason_to_stop(pos: _Side, neg: _Side, n_rounds: int, n_found: int, settings: Settings) -> Stop | None:

@@ -17,6 +17,7 @@ from sepc.estimators.selective.estimator import SelectiveClassifier
 from sepc.estimators.sep.estimator import SEPClassifier
 from sepc.model.membership import pack_sets
 from sepc.model.sep_model import SEPModel
+from sepc.model.weights import FADING_BEGINS
 from sepc.sql._query import DIALECTS, SQL, Dialect, Query, choose, extreme, first_true, total
 from sepc.sql._stages import (
     COMPLETE,
@@ -187,6 +188,8 @@ def _add_causes(query: Query, exported: Exported, geometry: Geometry) -> None:
     query.add("counted", {n_near: total(near), most: extreme(query.dialect.greatest, near)})
     is_thin = f"{most} >= {n_near} * {number(min_trust)}"
     is_unseen = f"{n_near} = 0 AND {query.prefixed('inside')} = 0"
+    if _may_be_beyond(model):
+        is_unseen = f"({is_unseen}) OR {query.prefixed('guard')} > {number(FADING_BEGINS)}"
     refused = [(is_unseen, str(int(Cause.UNSEEN))), (is_thin, str(int(Cause.THIN)))]
     why = first_true([(is_open, first_true(refused, str(int(Cause.OVERLAP))))], str(int(Cause.THIN)))
     is_accepted = (f"{query.prefixed('accepted')} = 1", str(int(Cause.ACCEPTED)))
@@ -236,6 +239,10 @@ def _add_regions(query: Query, model: SEPModel, geometry: Geometry) -> None:
     number, gauge, place = query.dialect.number, query.prefixed("gauge"), query.prefixed("place")
     inside, limit = query.prefixed("inside"), number(1.0 + model.slack)
     gauges, own_place = _gauges(query, model, geometry)
+    if _may_be_beyond(model):
+        guard = query.prefixed("guard")
+        query.add("guarded", {guard: _guard(query, model, geometry)})
+        gauges = f"{query.dialect.greatest}({gauges}, {guard})"
     words = packed_set([[f"{squared} > {limit}"] for squared in geometry.squared]) if geometry.squared else []
     keys = {query.prefixed(f"w{i}"): word for i, word in enumerate(words)}
     is_inside = f"CASE WHEN {geometry.smallest} <= {limit} THEN 1 ELSE 0 END" if words else "0"
@@ -272,6 +279,22 @@ def _gauges(query: Query, model: SEPModel, geometry: Geometry) -> tuple[SQL, SQL
         return at_isolated, of_isolated
     nearer = f"{at_isolated} < {in_ellipsoid}"
     return f"{dialect.least}({at_isolated}, {in_ellipsoid})", first_true([(nearer, of_isolated)], of_ellipsoid)
+
+
+def _may_be_beyond(model: SEPModel) -> bool:
+    """Whether a standalone feature loses trust beyond the range of training."""
+    return model.alone is not None and bool(model.alone.is_guarded.any())
+
+
+def _guard(query: Query, model: SEPModel, geometry: Geometry) -> SQL:
+    """How far the standalone features lie beyond the range of training; 1 or less for within."""
+    alone, greatest, number, beyond = model.alone, query.dialect.greatest, query.dialect.number, []
+    assert alone is not None
+    for i in np.flatnonzero(alone.is_guarded).tolist():
+        z = geometry.rows[int(alone.features[i])]
+        below, above = f"{number(float(alone.low[i]))} - {z}", f"{z} - {number(float(alone.high[i]))}"
+        beyond.append(f"{greatest}({below}, {above}) / {number(float(alone.unit[i]))}")
+    return f"({number(1.0)} + {extreme(greatest, beyond)})"
 
 
 def _first(columns: list[SQL], smallest: SQL, places: IntArray) -> SQL:

@@ -59,12 +59,7 @@ def standalone_of(
             f"monotone and features_alone name every feature (n_features = {len(by_feature)}), but ellipsoids need at "
             "least one that they do not name. Leave one out of them, such as one whose effect depends on others."
         )
-    features = sorted(by_feature)
-    return Standalone(
-        features=np.array(features, dtype=np.int64),
-        directions=np.array([by_feature[j] for j in features], dtype=np.int64),
-        towards=_towards(labels, monotone_for, is_needed=bool(directions)),
-    )
+    return Standalone.of(by_feature, _towards(labels, monotone_for, is_needed=bool(directions)))
 
 
 def _directions(columns: GivenColumns, monotone: Any) -> dict[int, int]:

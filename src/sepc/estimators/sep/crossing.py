@@ -96,11 +96,6 @@ class Crossing:
     pieces: tuple[Pieces, ...]
     seen_by: tuple[Recoded, ...]
 
-    @property
-    def is_enough(self) -> bool:
-        """Whether there is a partition that has not seen them for enough of the rows."""
-        return bool(np.mean(self.folds != NOT_USED) >= ENOUGH_UNSEEN)
-
     def with_two_folds(self, recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> Crossing:
         """The same with two folds, if there is a single partition."""
         if len(self.pieces) != 1:
@@ -110,24 +105,17 @@ class Crossing:
         return Crossing(folds, self.pieces * N_FOLDS, seen_by)
 
 
-def cross(
-    recoder: Recoder,
-    standardize: Callable[[FloatArray], FloatArray],
-    partition: Callable[[Sequence[ArrayPoints]], Pieces],
-) -> Crossing:
-    """Partition the rows outside of each fold; without folds if there are very few rows."""
-    if len(recoder.rows) < FEWEST_CROSSED:
-        return Crossing(np.full(len(recoder.rows), NOT_USED), (), ())
-    folds = _folds(recoder, standardize)
-    if not folds.any():
-        return Crossing(folds, (), ())
-    seen_by, pieces = [], []
-    for fold in range(N_FOLDS):
-        recoded_rows = recoder.without(folds == fold)
-        each = [recoded_rows.rows[(recoder.which == k) & (folds != fold)] for k in range(recoder.which.max() + 1)]
-        pieces.append(partition([ArrayPoints(rows) for rows in each if len(rows)]))
-        seen_by.append(recoded_rows)
-    return Crossing(folds, tuple(pieces), tuple(seen_by))
+def folds_of_rows(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> IntArray:
+    """A fold for each row; `NOT_USED` if there are too few rows to leave some out."""
+    n_rows = len(recoder.rows)
+    folds = _folds(recoder, standardize) if n_rows >= FEWEST_CROSSED else np.zeros(n_rows, dtype=np.int64)
+    return folds if folds.any() else np.full(n_rows, NOT_USED)
+
+
+def classes_outside(recoder: Recoder, seen: Recoded, is_left_out: BoolArray) -> list[ArrayPoints]:
+    """The rows of each class that are not left out; of the classes that have any."""
+    each = (seen.rows[(recoder.which == k) & ~is_left_out] for k in range(recoder.which.max() + 1))
+    return [ArrayPoints(rows) for rows in each if len(rows)]
 
 
 def _folds(recoder: Recoder, standardize: Callable[[FloatArray], FloatArray]) -> IntArray:
@@ -147,12 +135,12 @@ def folds_by_hash(rows: FloatArray, which: IntArray) -> IntArray:
     return folds[position]
 
 
-def cross_unseen(recoder: Recoder, partitioned: Sequence[ClassSample], pieces: Pieces) -> Crossing:
-    """The partition itself, for the rows that are not among those partitioned."""
+def unseen_folds(recoder: Recoder, partitioned: Sequence[ClassSample]) -> IntArray:
+    """One fold of the rows that are not among those partitioned; the others are not used."""
     hashes, seen = (
         row_hashes(rows, seed=0) for rows in (recoder.rows, np.concatenate([one.rows for one in partitioned]))
     )
-    return Crossing(np.where(np.isin(hashes, seen), NOT_USED, 0), (pieces,), (Recoded(recoder.rows, ()),))
+    return np.where(np.isin(hashes, seen), NOT_USED, 0)
 
 
 def left_out_radii(rows: FloatArray, pieces: Pieces) -> FloatArray:

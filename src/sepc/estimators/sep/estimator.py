@@ -31,7 +31,7 @@ from sepc.estimators.sep.fitted import (
     histories,
     importances_of,
 )
-from sepc.estimators.sep.fitting import Fit, FitSettings, fit_model
+from sepc.estimators.sep.fitting import Fit, FitSettings, Learned, fit_model
 from sepc.estimators.sep.given_tables import complete, prepare
 from sepc.estimators.sep.multiclass import warn_if_flat
 from sepc.estimators.sep.training_set import (
@@ -151,6 +151,9 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
         partitioned, with more than 40,000 also those the weights were not fitted to. Not kept in model files.
+    learned_ : Learned or None
+        How many ellipsoids pay, and the penalties of the weights, for `fit_again`; with weights only, and not kept in
+        model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows, or isolated ones (`keep_rows`).
     feature_importances_ : array
@@ -181,6 +184,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
     encoding_: Preparation | None
     model_: SEPModel
     rows_used_: RowsUsed
+    learned_: Learned | None
     out_of_fold_: FloatArray
 
     is_partition = True
@@ -249,7 +253,22 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         -------
         self
         """
-        settings = self._settings()
+        return self._fit(X, y, sample_weight, self._settings())
+
+    @at_once
+    def fit_again(self, other: SEPClassifier, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to most of the rows of another fit, as in cross-validation, with its penalties and number of ellipsoids.
+
+        Parameters
+        ----------
+        other : SEPClassifier
+            Fitted with the same parameters. Where it has other columns, this is `fit`.
+        X : DataFrame or array of shape (n, d)
+        y : array of shape (n,)
+        """
+        return self._fit(X, y, None, replace(self._settings(), learned=getattr(as_fitted(other), "learned_", None)))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Self:
         if isinstance(X, str | PathLike | TableFile):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files it must be None.")
@@ -285,7 +304,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         alone = other.model_.alone
         if alone is not None:
             alone = alone.among(other.classes_, np.unique(labels))
-        self._fit_training(complete(rows, labels, columns, settings, alone), settings)
+        self._fit_training(complete(rows, labels, columns, alone), settings)
         return self
 
     def _settings(self) -> FitSettings:
@@ -303,7 +322,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         fit = fit_model(training, settings, _tell_listeners)
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
-        self.rows_used_, self.provenance_ = fit.rows_used, fit.provenance
+        self.rows_used_, self.provenance_, self.learned_ = fit.rows_used, fit.provenance, fit.learned
         self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, fit.pieces)
         self.history_: tuple[History, ...] = histories(self.model_, fit.pieces.partitions)
         self.regions_: Regions = Regions(self.model_)

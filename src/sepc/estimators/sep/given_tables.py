@@ -13,99 +13,24 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length, indexable
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_X_y
 
-from sepc._typing import BoolArray, FloatArray, IntArray
+from sepc._typing import FloatArray, IntArray
 from sepc.columns.kinds import Column, Kind, read_columns
 from sepc.columns.preparation import Preparation, numbers_of_table
 from sepc.columns.table import is_table, last_cells
 from sepc.columns.training_rows import TrainingRows
 from sepc.estimators.base import check_classes, check_given, check_labels
 from sepc.estimators.sep._constraints import standalone_of
-from sepc.estimators.sep.fitting import FitSettings, fit_model
+from sepc.estimators.sep.filling import fill_gaps
+from sepc.estimators.sep.fitting import FitSettings
+from sepc.estimators.sep.placing import standalone_of_many
 from sepc.estimators.sep.training_set import GivenColumns, TableRows, TrainingSet, engine_of, is_collection
 from sepc.looking.columns import warn_of_columns
 from sepc.looking.labels import counted_labels, refuse_numbers, warn_of_labels
 from sepc.looking.look import warn_at_fit
-from sepc.model.completion import imputation_mixture
-from sepc.model.imputation import N_DRAWS, ImputationMixture, NormalScores, Pattern
 from sepc.model.standalone import Standalone
 from sepc.model.training_summary import given_columns
 from sepc.points.inputs import refuse_missing_labels
 from sepc.points.row_digest import digest_of_rows
-
-# A class is described by the ellipsoids of its complete rows if there are this many per feature, else by one normal
-# distribution.
-ROWS_A_FEATURE = 5
-# Rounds of EM to estimate that distribution, and the share of each variance that is added to it.
-N_ROUNDS = 20
-RIDGE = 1e-3
-# The covariances of classes are shrunk towards their mean as by this many rows per feature.
-SHRINKAGE = 10.0
-
-
-def fill_gaps(rows: FloatArray, classes: IntArray, columns: GivenColumns, settings: FitSettings) -> FloatArray:
-    """Fill in missing values of training rows; rows without any are returned as they are."""
-    names, is_empty = columns.feature_names, np.isnan(rows).all(axis=0)
-    if is_empty.any():
-        raise ValueError(f"Feature {names[int(is_empty.argmax())]!r} has no values at all; leave it out.")
-    gaps = np.isnan(rows[:, : len(names)])
-    if not gaps.any():
-        return rows
-    complete, result = ~gaps.any(axis=1), rows.copy()
-    counts = np.bincount(classes[complete], minlength=int(classes.max()) + 1)
-    if counts.min() >= ROWS_A_FEATURE * len(names):
-        first = TrainingSet.of_arrays(rows[complete], classes[complete], columns)
-        kinds = imputation_mixture(fit_model(first, settings).model)
-    else:
-        kinds = _one_a_class(rows[:, : len(names)], classes)
-    for c in range(len(counts)):
-        mixture = kinds.of_class(c)
-        for where, missing in _patterns(gaps, np.flatnonzero((classes == c) & ~complete)):
-            drawn = Pattern.of(mixture, kinds.scores.of(rows[where]), missing).draws()
-            chosen = drawn[np.arange(len(where)), where % N_DRAWS]
-            for j, scores in zip(np.flatnonzero(missing), chosen.T, strict=True):
-                result[where, j] = kinds.scores.values(scores, int(j))
-    return result
-
-
-def _patterns(gaps: BoolArray, rows: IntArray) -> list[tuple[IntArray, BoolArray]]:
-    """Groups of rows with the same missing features, and these features."""
-    patterns, which = np.unique(gaps[rows], axis=0, return_inverse=True)
-    return [(rows[which.ravel() == i], missing) for i, missing in enumerate(patterns)]
-
-
-def _one_a_class(rows: FloatArray, classes: IntArray) -> ImputationMixture:
-    """A normal distribution for each class, estimated from rows with missing values."""
-    shift, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-    scores = NormalScores.fit(rows, np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
-    n_classes, d = int(classes.max()) + 1, rows.shape[1]
-    n_rows, values = np.bincount(classes, minlength=n_classes), scores.of(rows)
-    centers, covariances = map(np.array, zip(*(_normal(values[classes == c]) for c in range(n_classes)), strict=True))
-    pooled = np.average(covariances, axis=0, weights=n_rows)
-    share = (n_rows / (n_rows + SHRINKAGE * d))[:, None, None]
-    return ImputationMixture(
-        scores, centers, share * covariances + (1.0 - share) * pooled, np.diag(n_rows.astype(np.float64))
-    )
-
-
-def _normal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of rows with missing values, by expectation maximisation (EM)."""
-    d, gaps = rows.shape[1], np.isnan(rows)
-    mean, covariance = np.zeros(d), np.eye(d)
-    for _ in range(N_ROUNDS):
-        guess, spread = np.where(gaps, mean, rows), np.zeros((d, d))
-        precision = np.linalg.inv(covariance)
-        for where, missing in _patterns(gaps, np.flatnonzero(gaps.any(axis=1))):
-            inverse = np.linalg.inv(precision[np.ix_(missing, missing)])
-            apart = rows[np.ix_(where, np.flatnonzero(~missing))] - mean[~missing]
-            guess[np.ix_(where, np.flatnonzero(missing))] = (
-                mean[missing] - apart @ (inverse @ precision[np.ix_(missing, ~missing)]).T
-            )
-            spread[np.ix_(missing, missing)] += len(where) * inverse
-        mean = guess.mean(axis=0)
-        covariance = ((guess - mean).T @ (guess - mean) + spread) / len(rows)
-        covariance += RIDGE * np.diag(np.diagonal(covariance)) + RIDGE * np.eye(d)
-    return mean, covariance
-
 
 # The most rows to learn column types and category encodings from: as many as weights are fitted to.
 DRAWN_ROWS = 40_000
@@ -131,7 +56,7 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
         refuse_numbers(labels, counts)
         check_classes(training.labels)
         warn_of_labels(labels, counts)
-        return replace(training, alone=_standalone(training.columns, training.labels, settings))
+        return _place(replace(training, alone=_standalone(training.columns, training.labels, settings)), settings)
     check_given(X, y)
     refuse_numbers(*counted_labels(y))
     n_table, copies = _num_samples(X), None
@@ -147,19 +72,27 @@ def prepare(X: Any, y: Any, settings: FitSettings, sample_weight: Any = None) ->
     rows, labels, columns = _numbers(X, y, copies, settings)
     warn_of_labels(*counted_labels(labels))
     alone = _standalone(columns, np.unique(labels), settings)
-    training = complete(rows, labels, columns, settings, alone)
+    training = _place(complete(rows, labels, columns, alone), settings)
     unit = 1.0 if copies is None else copies.unit
     return replace(training, weight_scale=unit, table=TableRows(rows, labels, positions, n_table))
 
 
-def complete(
-    rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, settings: FitSettings, alone: Standalone | None
-) -> TrainingSet:
+def complete(rows: FloatArray, labels: NDArray[Any], columns: GivenColumns, alone: Standalone | None) -> TrainingSet:
     """The training set of rows in memory, with missing values imputed."""
     classes, which = np.unique(labels, return_inverse=True)
     digest = digest_of_rows(rows, classes, which, given_columns(columns.displays, rows.shape[1]))
-    training = TrainingSet.of_arrays(fill_gaps(rows, which, columns, settings), labels, columns)
+    training = TrainingSet.of_arrays(fill_gaps(rows, which, columns.feature_names), labels, columns)
     return replace(training, digest=digest, alone=alone)
+
+
+def _place(training: TrainingSet, settings: FitSettings) -> TrainingSet:
+    """The training set with the features, of many, that ellipsoids do without."""
+    if settings.trust != "weights":
+        return training
+    if settings.learned is not None and settings.learned.is_for(training.columns):
+        alone = settings.learned.alone
+        return replace(training, alone=None if alone is None else alone.among(settings.learned.labels, training.labels))
+    return replace(training, alone=standalone_of_many(training, settings.seed()))
 
 
 def _standalone(columns: GivenColumns, labels: NDArray[Any], settings: FitSettings) -> Standalone | None:

@@ -198,9 +198,13 @@ def separating_features(phrases: RowPhrases, i: int, known: BoolArray, runner_up
 
 def unusual_features(phrases: RowPhrases, i: int, known: BoolArray) -> list[int]:
     """Columns that keep a row out of the nearest ellipsoid or, without ellipsoids, off the mean; strongest first."""
-    if phrases.model.n_ellipsoids:
-        return _rank_columns(feature_shares(phrases.model, phrases.rows[i], int(phrases.nearest[i])), known, phrases)
     model = phrases.model
+    if model.alone is not None and (beyond := model.alone_gauges(phrases.rows[i : i + 1])[0] - 1.0).any():
+        shares = np.zeros(len(model.shift))
+        shares[model.alone.features] = np.minimum(beyond, FARTHEST)
+        return _rank_columns(shares / shares.sum(), known, phrases)
+    if model.n_ellipsoids:
+        return _rank_columns(feature_shares(model, phrases.rows[i], int(phrases.nearest[i])), known, phrases)
     apart = np.minimum(np.abs(model.standardize(phrases.rows[i : i + 1])[0]), FARTHEST) * model.is_placed
     return _rank_columns(apart / (apart.sum() or 1.0), known, phrases)
 

@@ -16,12 +16,17 @@ from sepc.model.weights import LINE_END, Weights, depth, isolated_nearness, near
 FEWEST_KNOTS, MOST_KNOTS = 20, 60
 KNOT_ROWS = 5_000
 
-# In a column with more categories than this, only the most frequent ones have their own step.
-MOST_CATEGORIES = 200
+# In a column with more categories than this, only the most frequent ones have their own step. All columns together have
+# at most so many steps of categories, and all curves so many knots; the encodings of categories and the lines of
+# features carry the rest.
+MOST_CATEGORIES, MOST_OF_ALL_COLUMNS = 200, 1_000
+MOST_KNOTS_OF_ALL = 2_000
 
 # The kinds of terms; those of a kind have similar penalties.
 N_KINDS = 6
 CATEGORIES, STEPS, LINES, NEAR, DEEP, ISOLATED = range(N_KINDS)
+# The last kinds are of places, and have one group each.
+N_OF_PLACES = 3
 
 
 class CategoryColumn(NamedTuple):
@@ -101,12 +106,15 @@ class CurveColumns:
         codes: IntArray,
         category_columns: Sequence[CategoryColumn],
         directions: IntArray | None = None,
+        n_most: int | None = None,
     ) -> CurveColumns:
-        """Choose the knots; features made from categories have none."""
-        n_most = most_knots(len(rows))
+        """Choose the knots, by default as many as the rows allow; features made from categories have none."""
+        n_most = min(most_knots(len(rows)), MOST_KNOTS_OF_ALL // rows.shape[1]) if n_most is None else n_most
         encoded = {column.feature + k for column in category_columns for k in range(column.n_features)}
         knots = [knots_of(values, 0 if j in encoded else n_most) for j, values in enumerate(rows.T)]
-        stepped = [_frequent(code, column.n_categories) for code, column in zip(codes.T, category_columns, strict=True)]
+        n_steps = min(MOST_CATEGORIES, MOST_OF_ALL_COLUMNS // max(1, len(category_columns)))
+        pairs = zip(codes.T, category_columns, strict=True)
+        stepped = [_frequent(code, column.n_categories, n_steps) for code, column in pairs]
         step = FEWEST_KNOTS / max(FEWEST_KNOTS, max(map(len, knots)))
         has_line = np.ones(rows.shape[1], dtype=bool)
         return cls(rows, has_line, knots, codes, stepped, step, category_columns, directions)
@@ -132,10 +140,12 @@ class CurveColumns:
         categories = [_places(code, stepped) for code, stepped in zip(self.codes.T, self.stepped, strict=True)]
         steps = [np.searchsorted(knots, row, side="right") for knots, row in zip(self.knots, self.rows.T, strict=True)]
         n_categories, n_steps = list(map(len, self.stepped)), list(map(len, self.knots))
+        n_columns = np.array([*n_categories, *n_steps], dtype=np.int64)
+        has_columns = n_columns > 0
         return SteppedColumns(
-            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows)).T,
-            n_columns=np.array([*n_categories, *n_steps], dtype=np.int64),
-            climbs=np.repeat([False, True], [len(categories), len(steps)]),
+            places=np.array([*categories, *steps], dtype=np.int64).reshape(-1, len(self.rows))[has_columns].T,
+            n_columns=n_columns[has_columns],
+            climbs=np.repeat([False, True], [len(categories), len(steps)])[has_columns],
             shift=np.zeros(sum(n_categories) + sum(n_steps)),
             scale=np.repeat([1.0, self.step], [sum(n_categories), sum(n_steps)]),
             dense=np.concatenate([lines, places.near, places.deep, places.isolated], axis=1),
@@ -145,7 +155,7 @@ class CurveColumns:
     def kinds(self) -> IntArray:
         """The kind of each group."""
         Q, d = len(self.stepped), len(self.knots)
-        return np.repeat(np.arange(N_KINDS), [Q, d, d, 1, 1, 1])
+        return np.repeat(np.arange(N_KINDS), [Q, d, d, *[1] * N_OF_PLACES])
 
     def groups(self, places: PlaceColumns) -> IntArray:
         """The group of each column."""
@@ -248,6 +258,8 @@ def most_knots(n_rows: int) -> int:
 def knots_of(values: FloatArray, n_most: int) -> FloatArray:
     """Where the curve of a feature may step: quantiles of the values and, where these coincide, of the distinct values.
 
+    Nowhere if there are at most two values, between which a line is all there can be.
+
     Examples
     --------
     >>> knots_of(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]), 3)
@@ -257,6 +269,8 @@ def knots_of(values: FloatArray, n_most: int) -> FloatArray:
         return np.empty(0)
     values = np.sort(values)
     distinct = values[np.concatenate([[True], values[1:] > values[:-1]])]
+    if len(distinct) <= 2:
+        return np.empty(0)
     if len(distinct) - 1 <= n_most:
         return np.asarray(distinct[1:])
     knots = np.unique(_at_ranks(values, n_most))
@@ -271,10 +285,10 @@ def _at_ranks(ordered: FloatArray, n: int) -> FloatArray:
     return np.asarray(ordered[np.ceil(np.arange(1, n + 1) * len(ordered) / n).astype(np.int64) - 1])
 
 
-def _frequent(codes: IntArray, n_categories: int) -> IntArray:
+def _frequent(codes: IntArray, n_categories: int, n_most: int) -> IntArray:
     """The categories that have their own step, in order."""
     n_rows = np.bincount(codes, minlength=n_categories)[:n_categories]
-    return np.sort(np.argsort(-n_rows, kind="stable")[:MOST_CATEGORIES])
+    return np.sort(np.argsort(-n_rows, kind="stable")[:n_most])
 
 
 def _places(codes: IntArray, stepped: IntArray) -> IntArray:

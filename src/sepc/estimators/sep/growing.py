@@ -1,0 +1,92 @@
+"""As many ellipsoids as pay: a partition grows in steps, as long as each lowers the log loss of rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepc._typing import FloatArray, IntArray
+from sepc.estimators.sep.crossing import ellipsoid_arrays
+from sepc.estimators.sep.multiclass import Growing, Pieces
+from sepc.estimators.sep.weighed_columns import CurveColumns, PlaceColumns
+from sepc.kernels.evidence import PRIOR_PENALTY
+from sepc.kernels.softmax import fit_softmax
+from sepc.model.membership import squared_radii
+from sepc.partition.sequence import Settings
+
+# A partition is looked at when it has these shares of the ellipsoids that it may have.
+STEPS = (0.125, 0.25, 0.5, 1.0)
+# The most rows and classes to judge a step by. Of more classes, each gets as many ellipsoids as it may have.
+JUDGED_ROWS, JUDGED_CLASSES = 8_000, 10
+# The curves that ellipsoids are judged beside have this many knots; scores are solved for up to this tolerance.
+N_KNOTS, ROUGHLY = 6, 0.1
+LEAST_PROBABILITY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Rows that a partition has not seen, in standard units, with their classes and how much each counts."""
+
+    rows: FloatArray
+    which: IntArray
+    weights: FloatArray
+    curves: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, which: IntArray, weights: FloatArray, n_most: int) -> LeftOut:
+        """At most `n_most` of these rows, which are in the order of their classes."""
+        few = np.linspace(0, len(rows) - 1, min(len(rows), n_most)).astype(np.int64)
+        rows, none = rows[few], np.empty((len(few), 0), dtype=np.int64)
+        curves = CurveColumns.of(rows, none, (), n_most=N_KNOTS).beside(PlaceColumns.none(len(few))).to_array()
+        return cls(rows, which[few], weights[few], curves)
+
+    def losses(self, pieces: Pieces) -> FloatArray:
+        """The log loss of every row, from a sum of curves and ellipsoids that is fitted to the other half of them."""
+        squared = squared_radii(self.rows, *ellipsoid_arrays(pieces, self.rows.shape[1]))
+        places = PlaceColumns.of(self.rows, squared, self.rows[:0], 1.0)
+        columns = np.concatenate([self.curves, places.near, places.deep], axis=1)
+        losses, halves = np.zeros(len(columns)), np.arange(len(columns)) % 2
+        for half in range(2):
+            seen, unseen = halves == half, halves != half
+            known, which = np.unique(self.which[seen], return_inverse=True)
+            fit = fit_softmax(
+                columns[seen], which, len(known), penalty=PRIOR_PENALTY, weights=self.weights[seen], tol=ROUGHLY
+            )
+            # Rows of a class that the other half lacks say nothing.
+            rows = np.flatnonzero(unseen & np.isin(self.which, known))
+            scores = columns[rows] @ fit.coefficients + fit.offsets
+            scores -= scores.max(axis=1, keepdims=True)
+            own = scores[np.arange(len(rows)), np.searchsorted(known, self.which[rows])]
+            losses[rows] = np.log(np.exp(scores).sum(axis=1)) - own
+        return self.weights * losses
+
+
+def grow_while_it_pays(
+    growing: Sequence[Growing],
+    left_out: Sequence[LeftOut],
+    settings: Settings,
+    grow: Callable[[Growing, Settings], Growing],
+    pieces_of: Callable[[Growing], Pieces],
+) -> tuple[list[Growing], int]:
+    """Partitions that grew together, and how many ellipsoids they may have.
+
+    The first step is always taken. A further one is undone, and ends the growth, if it lowers the log loss of the rows
+    that each partition has not seen by less than the standard error of the difference.
+    """
+    most = settings.max_ellipsoids
+    sizes = sorted({max(1, -int(-most * share // 1)) for share in STEPS})
+    n_classes = max(int(each.which.max(initial=0)) + 1 for each in left_out)
+    if n_classes > JUDGED_CLASSES:
+        return [grow(each, settings) for each in growing], most
+    kept, n_kept, losses = list(growing), most, None
+    for size in sizes:
+        growing = [grow(each, replace(settings, max_ellipsoids=size)) for each in kept]
+        now = np.concatenate([rows.losses(pieces_of(each)) for each, rows in zip(growing, left_out, strict=True)])
+        if losses is not None and (losses - now).mean() < (losses - now).std() / np.sqrt(len(now)):
+            break
+        kept, n_kept, losses = growing, size, now
+        if not any(each.may_go_on for each in growing):
+            break
+    return kept, n_kept
