@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 AS_ROOT = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: fuzz mutate golden golden-accept setup changelog hooks lint lint-workflows types test test-all engines rivals browser coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index docs links site follow bench bench-kernels bench-speed bench-trust bench-trust-quick attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
+.PHONY: fuzz mutate golden golden-accept setup changelog hooks lint lint-workflows types test test-all engines rivals browser coverage test-slow wheel check-dist keep-files rehearse test-wheel test-core test-oldest test-newest try-index docs links site follow bench attacks desk-tools desk-setup desk-types desk-test desk-slow desk-load desk-faults desk-review
 
 setup:  ## a virtual environment with everything a developer needs; files are compiled when first imported, which saves a minute
 	python3 -m venv .venv
@@ -115,71 +115,11 @@ site:  ## the pages with a version switcher, added to the folder of all versions
 follow:  ## README, tutorial and how-to pages, or PAGES, as a reader would, from an empty folder; OPTIONS=--fresh or --write
 	$(PY) tools/follow_pages.py $(OPTIONS) $(PAGES)
 
-bench:
-	$(PY) -m sepc_benchmarks.enclose --output benchmarks/results/enclose.json
-	$(PY) -m sepc_benchmarks.hulls --output benchmarks/results/hulls.json
-	$(PY) -m sepc_benchmarks.classifier --output benchmarks/results/classifier.json
-	$(PY) -m sepc_benchmarks.reference --output benchmarks/results/reference.json
-	$(PY) -m sepc_benchmarks.accuracy --output benchmarks/results/accuracy.json
-	$(PY) -m sepc_benchmarks.constants --output benchmarks/results/constants.json
-	$(PY) -m sepc_benchmarks.n_impure --output benchmarks/results/n_impure.json
-	$(PY) -m sepc_benchmarks.hostile_files --output benchmarks/results/hostile_files.json
-	$(PY) -m sepc_benchmarks.forged_sizes --output benchmarks/results/forged_sizes.json
-	$(PY) -m sepc_benchmarks.killed_saves --output benchmarks/results/killed_saves.json
-	$(PY) -m sepc_benchmarks.mlflow_load --output benchmarks/results/mlflow_load.json
-	$(PY) -m sepc_benchmarks.causes --output benchmarks/results/causes.json
-	$(PY) -m sepc_benchmarks.growth --output benchmarks/results/growth.json
-	$(PY) -m sepc_benchmarks.far_rows --output benchmarks/results/far_rows.json
-	$(PY) -m sepc_benchmarks.disagreement --output benchmarks/results/disagreement.json
-	$(PY) -m sepc_benchmarks.mixed_data --output benchmarks/results/mixed_data.json
-	$(PY) -m sepc_benchmarks.guarantees --output benchmarks/results/guarantees.json
-	$(PY) -m sepc_benchmarks.groups --output benchmarks/results/groups.json
-	$(PY) -m sepc_benchmarks.shift --output benchmarks/results/shift.json
-	$(PY) -m sepc_benchmarks.sites --output benchmarks/results/sites.json
-	$(PY) -m sepc_benchmarks.wide --learners SEP-C HGB LightGBM LR --rows 2000 5000 10000 --output benchmarks/results/wide.json
-	$(PY) -m sepc_benchmarks.wide --tables line --rows 50000 --seeds 1 --output benchmarks/results/wide_large.json
-	$(PY) -m sepc_benchmarks.wide --tables line curve --columns 60 --rows 2000 --seeds 1 \
-	  --learners HGB RF LR "layer on HGB" "layer on RF" "layer on LR" --output benchmarks/results/wide_layers.json
-	$(PY) -m sepc_benchmarks.raw_tables --output benchmarks/results/raw_tables.json
-	$(PY) -m sepc_benchmarks.row_order --output benchmarks/results/row_order.json
-	$(PY) -m sepc_benchmarks.score_command --output benchmarks/results/score_command.json
-	$(PY) -m sepc_benchmarks.install_size --output benchmarks/results/install_size.json
-	$(PY) -m sepc_benchmarks.landscape --output benchmarks/results/landscape.json
-	$(PY) -m sepc_benchmarks.onnx_parity --output benchmarks/results/onnx_parity.json
-	$(PY) -m sepc_benchmarks.sql --output benchmarks/results/sql.json
-	$(PY) -m sepc_benchmarks.recourse --output benchmarks/results/recourse.json
-	$(PY) -m sepc_benchmarks.recourse_exchange --output benchmarks/results/recourse_exchange.json
-	$(PY) -m sepc_benchmarks.recourse_relations --output benchmarks/results/recourse_relations.json
-	$(PY) -m sepc_benchmarks.recourse_table --output benchmarks/results/recourse_table.json
-	$(PY) -m sepc_benchmarks.audit --output benchmarks/results/audit.json
-	$(PY) -m sepc_benchmarks.column_changes --output benchmarks/results/column_changes.json
-	$(PY) -m sepc_benchmarks.repair --output benchmarks/results/repair.json
-	$(PY) -m sepc_benchmarks.compare --output benchmarks/results/compare.json
-	$(PY) -m sepc_benchmarks.alternatives --output benchmarks/results/alternatives.json
-	$(PY) -m sepc_benchmarks.cost_model --output benchmarks/results/cost_model.json
-	$(PY) -m sepc_benchmarks.weeks --output benchmarks/results/weeks.json
-	$(PY) -m sepc_benchmarks.monitor --output benchmarks/results/monitor.json
-	$(PY) -m sepc_benchmarks.review --output benchmarks/results/review.json
-	$(PY) -m sepc_benchmarks.write_tables
-
-bench-kernels:  ## fails if a kernel takes 1.5 times as long as it did, beside a bare matrix product; half a minute
-	$(PY) -m sepc_benchmarks.kernels --compare benchmarks/results/kernels.json
-
-bench-speed:  ## how long everything takes beside other models; a quarter of an hour; SECTIONS="bulk rows" runs these again
-	OMP_NUM_THREADS=1 $(PY) -m sepc_benchmarks.speed --output benchmarks/results/speed.json --images docs/images \
-	    $(if $(SECTIONS),--sections $(SECTIONS))
-	$(PY) -m sepc_benchmarks.write_tables
-
-bench-trust:  ## the comparison of trust with other models; about two hours, goes on where it was stopped
-	$(PY) -m sepc_benchmarks.trust.run --output benchmarks/results/trust.json --images docs/images
-	$(PY) -m sepc_benchmarks.write_tables
+bench:  ## the benchmark suites NAMES, whose tables go into the pages; without NAMES, a list of them
+	$(PY) -m sepc_benchmarks $(NAMES)
 
 attacks:  ## try to break every promise, with 1,000 draws an attack; about half an hour on two cores
-	OMP_NUM_THREADS=1 $(PY) -m sepc_benchmarks.attacks --output benchmarks/results/attacks.json
-	$(PY) -m sepc_benchmarks.write_tables
-
-bench-trust-quick:
-	$(PY) -m sepc_benchmarks.trust.run --quick
+	$(PY) -m sepc_benchmarks attacks
 
 desk-tools:  ## what the tests of the desk need of Debian: PostgreSQL; with WITH=wrk, also what sends load
 	ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || $(AS_ROOT) sh -c "apt-get update -qq && apt-get install -qq -y postgresql"

@@ -14,7 +14,8 @@ from _pytest.doctest import DoctestModule
 from checked_records import check_records
 from hypothesis import settings
 from optional import SkippingWithoutPackages
-from sepc_benchmarks import datasets
+
+from sepc import datasets
 
 check_records()  # before anything declares one
 
@@ -89,7 +90,7 @@ def long_ones_first(items, n_processes):
 
 @pytest.fixture
 def home(monkeypatch):
-    """The folder of data sets, for `sepc_benchmarks.datasets.load`."""
+    """The folder of data sets, for `sepc.datasets.load`."""
     folder = Path(os.environ.get(datasets.HOME_VARIABLE, SHARED))
     if not folder.is_dir():
         pytest.skip(f"{datasets.HOME_VARIABLE} is not set")

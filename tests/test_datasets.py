@@ -3,7 +3,8 @@
 import sys
 
 import pytest
-from sepc_benchmarks import datasets
+
+from sepc import datasets
 
 N_CATEGORICAL = {"adult": 8, "australian_credit": 8, "electricity": 1, "heart_cleveland": 7, "ilpd": 1}
 

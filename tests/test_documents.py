@@ -21,11 +21,11 @@ from pathlib import Path
 
 import pytest
 from optional import package_or_skip
-from sepc_benchmarks.datasets import HOME_VARIABLE
 from warm_python import warm_python
 
 from sepc import Cause
 from sepc.cli import main
+from sepc.datasets import HOME_VARIABLE
 from sepc.lifecycle import Purpose
 from sepc.results import Rule
 

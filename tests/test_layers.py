@@ -19,7 +19,7 @@ MOST_LINES = 600
 
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [
-    {"_typing", "errors", "wording"},
+    {"_typing", "errors", "wording", "datasets"},
     {"records", "statistics"},
     {"cards"},
     {"documents"},

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from sepc_benchmarks.datasets import HOME_VARIABLE
+
+from sepc.datasets import HOME_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))

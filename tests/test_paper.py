@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from sepc_benchmarks import datasets
 from sklearn.datasets import make_circles, make_moons
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from sepc import SEPClassifier, enclose
+from sepc import SEPClassifier, datasets, enclose
 from sepc.partition.sequence import Stop
 from sepc.shapes.ellipsoid import are_disjoint, overlap_ratio
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sepc_benchmarks.datasets import ORIGINS, Dataset
 from sklearn.linear_model import LogisticRegression
 from test_cards import Tags
 from zoo import fitted_once
@@ -15,6 +14,7 @@ from zoo import fitted_once
 import sepc
 from sepc import Costs, Landscape, RoutedClassifier, SelectiveClassifier, SEPClassifier, report
 from sepc.cards import MOST_LINES
+from sepc.datasets import ORIGINS, Dataset
 from sepc.geometry import fit_softmax, nearest_points
 from sepc.lifecycle import Monitor, ReviewQueue, audit, repair
 from sepc.plot import LandscapeDisplay

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedKFold
 
-from sepc_benchmarks.datasets import load
+from sepc.datasets import load
 
 SEEN = {
     "vehicle": "vehicle",

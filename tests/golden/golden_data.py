@@ -10,12 +10,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 from addresses import public
-from sepc_benchmarks import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc import SelectiveClassifier, SEPClassifier, TrustedClassifier, datasets
 from sepc.lifecycle import repair
 
 Split = tuple[Any, Any, Any, Any]

@@ -6,10 +6,9 @@ import warnings
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sepc_benchmarks import datasets
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
-from sepc import Landscape, SEPClassifier
+from sepc import Landscape, SEPClassifier, datasets
 from sepc.decisions.kinds import Rule
 from sepc.errors import FlatSetWarning
 from sepc.wording import percent

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from optional import package_or_skip
-from sepc_benchmarks.datasets import load
-from sepc_benchmarks.datasets import names as available
 from sklearn.linear_model import LogisticRegression
 from zoo import fitted_once
 
 import sepc
 from sepc import RoutedClassifier, SelectiveClassifier, SEPClassifier, TrustedClassifier
+from sepc.datasets import load
+from sepc.datasets import names as available
 from sepc.lifecycle import repair
 
 pd = package_or_skip("pandas")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from sepc_benchmarks.datasets import load
+from sepc.datasets import load
 
 Rows = NDArray[np.float64]
 Labelled = tuple[Rows, NDArray[Any]]

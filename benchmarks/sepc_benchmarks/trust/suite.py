@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from sepc_benchmarks.datasets import load
+from sepc.datasets import load
 
 MOST_ROWS, FULL_SIZE = 2_000, 100_000
 FEWEST_OF_A_CLASS = 10
@@ -22,9 +22,8 @@ SMALLEST = {
     **dict.fromkeys(("models", "together", "full size", "by time", "layers"), ("iris",)),
     "unseen": ("wine",),
 }
-QUICK = ("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion")
-SETS = (  # the quick ones first, so that a run that was stopped says something
-    *QUICK,
+SETS = (
+    *("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion"),
     "sonar",
     "heart_cleveland",
     "ionosphere",
