@@ -28,6 +28,7 @@ from sepc.records import (
     Text,
     Texts,
     Whole,
+    declarations,
 )
 
 TYPES = {np.float64: "doubles", np.int64: "integers", np.bool_: "booleans"}
@@ -122,6 +123,9 @@ def table_of(kind: type[Any]) -> str:
 
 def page() -> str:
     """A section for each record of ours."""
+    inline = {
+        own.kind for kind in RECORDS for own in declarations(kind).values() if isinstance(own, Part) and own.is_inline
+    }
     kinds = sorted((kind for kind in RECORDS if kind.__module__.startswith("sepc.")), key=lambda kind: kind.__name__)
-    sections = [f"## {kind.__name__}\n\n{table_of(kind)}" for kind in kinds if list(rows_of(kind))]
+    sections = [f"## {kind.__name__}\n\n{table_of(kind)}" for kind in kinds if kind not in inline]
     return "\n\n".join([INTRODUCTION, *sections]) + "\n"
