@@ -207,7 +207,8 @@ def test_rows_cited_in_the_code_are_on_the_page():
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "howto").glob("*.md")), ids=name_of)
-def test_how_tos_hold_no_tables_of_results(page):
+def test_how_tos_are_short_and_hold_no_tables_of_results(page):
+    assert len(page.read_text().split()) <= 900
     assert "<!-- table:" not in page.read_text(), "tables of results belong into docs/explanation"
 
 
