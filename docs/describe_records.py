@@ -28,7 +28,6 @@ from sepc.records import (
     Text,
     Texts,
     Whole,
-    declarations,
 )
 
 TYPES = {np.float64: "doubles", np.int64: "integers", np.bool_: "booleans"}
@@ -123,9 +122,6 @@ def table_of(kind: type[Any]) -> str:
 
 def page() -> str:
     """A section for each record of ours."""
-    inline = {
-        own.kind for kind in RECORDS for own in declarations(kind).values() if isinstance(own, Part) and own.is_inline
-    }
     kinds = sorted((kind for kind in RECORDS if kind.__module__.startswith("sepc.")), key=lambda kind: kind.__name__)
-    sections = [f"## {kind.__name__}\n\n{table_of(kind)}" for kind in kinds if kind not in inline]
+    sections = [f"## {kind.__name__}\n\n{table_of(kind)}" for kind in kinds]
     return "\n\n".join([INTRODUCTION, *sections]) + "\n"
