@@ -80,13 +80,11 @@ site:  ## the pages with a version switcher, added to the folder of all versions
 	SEPC_DOCS_SITE=$(SITE) $(MAKE) docs
 	$(PY) tools/add_to_site.py docs/_build/html docs/_build/site $(SITE)
 
-bench:  ## run benchmarks, or NAMES="speed scale", and put their results into the pages
+bench:  ## the benchmark suites NAMES, whose tables go into the pages; without NAMES, a list of them
 	$(PY) -m sepc_benchmarks $(NAMES)
-	$(PY) -m sepc_benchmarks.write_tables
 
 attacks:  ## try to break every promise, with 1,000 draws an attack; about half an hour on two cores
-	OMP_NUM_THREADS=1 $(PY) -m sepc_benchmarks.attacks --output benchmarks/results/attacks.json
-	$(PY) -m sepc_benchmarks.write_tables
+	$(PY) -m sepc_benchmarks attacks
 
 release:  ## the archives, in dist/, checked as an index would; VERSION=1.2.3 first writes the changelog, and the files that all later versions must read
 	$(if $(VERSION),$(PY) -m towncrier build --name sepc --yes --version $(VERSION))

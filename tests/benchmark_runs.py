@@ -1,4 +1,4 @@
-"""Benchmarks at their smallest size, which more than one test looks at."""
+"""Benchmark suites at their smallest size, which more than one test looks at."""
 
 import json
 import math
@@ -9,21 +9,25 @@ from pathlib import Path
 from warm_python import warm_python
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "benchmarks" / "sepc_benchmarks"
-# A benchmark takes a minute at most here; one that waits for ever must not hold up the others.
+# A suite takes a minute at most here; one that waits for ever must not hold up the others.
 LONGEST_SECONDS = 300
 DATA = Path(os.environ.get("SEPC_DATA_HOME", ROOT.parent / "shared" / "data"))
 
 
-def smallest_tables(path, cwd):
-    """Run a benchmark as a user does, in a directory of its own; the tables that it printed and saved."""
-    command = [*warm_python(), "-m", f"sepc_benchmarks.{path.stem}", "--smallest", "--output", "figures.json"]
-    environment = os.environ | {"MPLBACKEND": "Agg", "SEPC_DATA_HOME": str(DATA)}
-    done = subprocess.run(
+def run_smallest(name, cwd, *options):
+    """Run a suite as a user does, in a directory of its own where its tables are stored."""
+    command = [*warm_python(), "-m", "sepc_benchmarks", name, "--smallest", "--output", ".", *options]
+    environment = os.environ | {"SEPC_DATA_HOME": str(DATA)}
+    return subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST_SECONDS
     )
+
+
+def smallest_tables(name, cwd, *options):
+    """The tables that a suite printed and stored."""
+    done = run_smallest(name, cwd, *options)
     assert done.returncode == 0, done.stderr
-    tables = json.loads((cwd / "figures.json").read_text())
+    tables = json.loads((cwd / f"{name}.json").read_text())
     assert tables.pop("facts")["versions"]
     assert tables
     for title, records in tables.items():

@@ -1,4 +1,4 @@
-"""Memory for small files that stand for very much: at most ten times the size of the file plus 50 MB, to load them.
+"""Does a small file that stands for very much take more memory than ten times its size plus 50 MB? Ten minutes.
 
 Each file is read in a new process, which may take 6 GB of address space and no more. Its peak is that of the resident
 memory, above what the process had before. If a file is read, the model decides on three rows, and describes itself.
@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 import sepc
 from sepc.model_files import to_bytes
 from sepc_benchmarks.forging import BOMBS
-from sepc_benchmarks.measure import arguments, save, show
+from sepc_benchmarks.measure import Parts, Records, Tables
 
 TIMES, PLUS = 10, 50_000_000
 RESET = Path("/proc/self/clear_refs")  # writing 5 to it forgets the peak
@@ -112,18 +112,27 @@ def forge(name: str, path: Path) -> None:
     path.write_bytes(FILES[name]())
 
 
-def main() -> None:
-    options = arguments(__doc__)
+def parts(smallest: bool) -> Parts:
+    return {"sizes": lambda: {"sizes": sizes(FEW if smallest else tuple(FILES))}}
+
+
+def derived(tables: Tables) -> Tables:
+    """How many are refused, and the largest memory beside what it may be."""
+    records = tables["sizes"]
+    taken = [max(one[name] for name in ("load, MB", "inspect, MB", "first decision, MB")) for one in records]
+    shares = [mb / one["may take, MB"] for mb, one in zip(taken, records, strict=True)]
+    read = sum(one["outcome"] == "read" for one in records)
+    outcomes = {"files": len(records), "read": read, "refused": len(records) - read}
+    outcomes["above what they may take"] = sum(share > 1.0 for share in shares)
+    return {"summary": [outcomes | {"largest, MB": max(taken), "most of what it may take": f"{max(shares):.0%}"}]}
+
+
+def sizes(names: tuple[str, ...]) -> Records:
     warm_up()
     records = []
-    for name in FEW if options.smallest else FILES:
+    for name in names:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "forged.sepc"
             in_new_process(forge, name, path)
             records.append({"it stands for": name, **in_new_process(measured, path)})
-    show("sizes", records)
-    save(options.output, {"sizes": records})
-
-
-if __name__ == "__main__":
-    main()
+    return records

@@ -1,33 +1,47 @@
-"""Has a kernel become slower? Each one beside a bare matrix product in the same run, compared with earlier ratios.
+"""Has a kernel become slower? Each beside a bare matrix product, compared with its stored ratio. Half a minute.
 
 A kernel and the product take turns on one BLAS thread, so that a busy machine slows both; the figure is the median of
-the ratios of their times. With `--compare`, the ratios of an earlier run, the script ends with status 1 and names every
-kernel that takes more than `--slower` times as long as it did.
-
-    python -m sepc_benchmarks.kernels --output benchmarks/results/kernels.json
-    python -m sepc_benchmarks.kernels --compare benchmarks/results/kernels.json
+the ratios of their times. If a kernel takes 1.5 times as long as it did, the run ends with status 1, names it, and
+keeps the stored ratios.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import sepc
 from sepc.geometry import nearest_points
 from sepc.model.membership import stack_ellipsoids, tiles_of_squared_radii
-from sepc_benchmarks.measure import save, show
+from sepc_benchmarks.measure import Parts, Tables
 
 SIDE = 256
 ROUNDS = 31
+# So many times as long is too long.
+SLOWER = 1.5
+
+
+def parts(smallest: bool) -> Parts:
+    return {"kernels": lambda: measured(20 if smallest else 1, 3 if smallest else ROUNDS)}
+
+
+def measured(scale: int, rounds: int) -> Tables:
+    return {"kernels": [{"kernel": name, "products": ratio} for name, ratio in ratios(kernels(scale), rounds).items()]}
+
+
+def check(before: Tables, now: Tables) -> None:
+    """End the run if a kernel has become slower."""
+    found = {one["kernel"]: one["products"] for one in now["kernels"]}
+    slower = [
+        f"{name}: {found[name]:.3g} products, {found[name] / earlier:.2f} times the earlier {earlier:.3g}"
+        for name, earlier in ((one["kernel"], one["products"]) for one in before["kernels"])
+        if name in found and found[name] > SLOWER * earlier
+    ]
+    if slower:
+        raise SystemExit("\n".join(["Slower than before:", *slower]))
 
 
 def kernels(scale: int) -> dict[str, Callable[[], object]]:
@@ -71,35 +85,3 @@ def ratios(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, flo
             seconds = time.perf_counter() - started
             found[name].append(2.0 * seconds / (before + product()))
     return {name: median(values) for name, values in found.items()}
-
-
-def slower_than(earlier: dict[str, float], now: dict[str, float], factor: float) -> list[str]:
-    """A sentence for every kernel that takes more than `factor` times as long as before."""
-    return [
-        f"{name}: {now[name]:.3g} products, {now[name] / before:.2f} times the earlier {before:.3g}"
-        for name, before in earlier.items()
-        if name in now and now[name] > factor * before
-    ]
-
-
-def main() -> None:
-    """Print the ratios, save them, and compare them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--smallest", action="store_true", help="one tiny size of everything, to see that it runs")
-    parser.add_argument("--output", type=Path, help="write the ratios to this file as JSON")
-    parser.add_argument("--compare", type=Path, help="fail where a kernel is slower than in this file")
-    parser.add_argument("--slower", type=float, default=1.5, help="how many times as long is too long; default 1.5")
-    given = parser.parse_args()
-    with threadpool_limits(1):
-        now = ratios(kernels(20 if given.smallest else 1), 3 if given.smallest else ROUNDS)
-    records = [{"kernel": name, "products": ratio} for name, ratio in now.items()]
-    show("kernels", records)
-    save(given.output, {"kernels": records})
-    if given.compare is not None:
-        stored = json.loads(given.compare.read_text(encoding="utf-8"))["kernels"]
-        slower = slower_than({own["kernel"]: own["products"] for own in stored}, now, given.slower)
-        sys.exit("\n".join(["Slower than before:", *slower]) if slower else None)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Kill processes that save models to one file, at random moments: the file must be one of the models, whole.
+"""Is a file always a whole model, if processes that save to it are killed at random moments? A minute.
 
 Two processes save different models to the same name, again and again. Each time, one of them is killed (SIGKILL) after
 a random time and started again. What is left of a save that did not finish is a temporary file, which is counted.
@@ -20,7 +20,7 @@ from sklearn.datasets import make_moons
 
 import sepc
 from sepc.model_files import to_bytes
-from sepc_benchmarks.measure import arguments, save, show
+from sepc_benchmarks.measure import Parts, Tables
 
 N_KILLS = 200
 # The longest that a process saves before it is killed, as a multiple of the time of one save.
@@ -69,13 +69,10 @@ def attack(folder: Path, n_kills: int, seed: int = 0) -> dict[str, Any]:
     return {"kills": n_kills, **{name: found[name] for name in ("first", "second", "neither")}, "unfinished": left}
 
 
-def main() -> None:
-    options = arguments(__doc__)
+def parts(smallest: bool) -> Parts:
+    return {"kills": lambda: kills(10 if smallest else N_KILLS)}
+
+
+def kills(n_kills: int) -> Tables:
     with tempfile.TemporaryDirectory() as folder:
-        record = attack(Path(folder), 10 if options.smallest else N_KILLS)
-    show("kills", [record])
-    save(options.output, {"kills": [record]})
-
-
-if __name__ == "__main__":
-    main()
+        return {"kills": [attack(Path(folder), n_kills)]}

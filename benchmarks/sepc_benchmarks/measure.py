@@ -1,8 +1,7 @@
-"""What the benchmark scripts share: interleaved timing, the bare pass all times are compared with, tables and JSON."""
+"""What the suites share: what a part of a suite is, timing in turns, tables in Markdown, and results as JSON."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import sys
@@ -16,26 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Records = list[dict[str, Any]]
+Tables = dict[str, Records]
+Parts = dict[str, Callable[[], Tables]]
+
 TILE_ROWS = 4096
 # The smallest run shows that everything runs, and times nothing well.
 TURN_SECONDS = 0.001 if "--smallest" in sys.argv else 0.05
 LIBRARIES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "cvxpy",
-    "clarabel",
-    "piqp",
-    "nautilus-sampler",
-    "mapie",
-    "interpret-core",
-    "onnx",
-    "onnxruntime",
-    "pyarrow",
+    *("sepc", "numpy", "scipy", "scikit-learn", "pyarrow", "onnx", "onnxruntime", "mapie", "interpret-core"),
+    *("lightgbm", "catboost", "crepes", "dask", "pyspark", "duckdb"),
 )
-BOOSTING = ("lightgbm", "xgboost-cpu", "catboost")  # a dependency group that few install
-DATABASES = ("duckdb", "psycopg")
-ALTERNATIVES = ("crepes", "shap")  # in no dependency group: alternatives.py leaves out what is not there
 
 
 def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -55,13 +45,6 @@ def medians(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
     return {name: median(values) for name, values in seconds.items()}
 
 
-def solution(variable: Any) -> NDArray[np.float64]:
-    """The value of a variable of CVXPY after its problem was solved; an error if the solver found none."""
-    if variable.value is None:
-        raise RuntimeError("The solver found no solution.")
-    return np.asarray(variable.value)
-
-
 def bare_pass(rows: NDArray[np.float64]) -> Callable[[], object]:
     """One pass that computes the squared radii of all rows and nothing else, in tiles that stay in the cache."""
     n, d = rows.shape
@@ -79,19 +62,6 @@ def bare_pass(rows: NDArray[np.float64]) -> Callable[[], object]:
     return run
 
 
-def arguments(description: str | None) -> argparse.Namespace:
-    """The options every benchmark takes."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--smallest", action="store_true", help="one tiny size of everything, to see that it runs")
-    parser.add_argument("--output", type=Path, help="write the figures to this file as JSON")
-    return parser.parse_args()
-
-
-def show(title: str, records: Sequence[Mapping[str, Any]]) -> None:
-    """Print records as a Markdown table."""
-    print(f"\n**{title}**\n\n{as_markdown(records)}", flush=True)
-
-
 def as_markdown(records: Sequence[Mapping[str, Any]]) -> str:
     """A Markdown table with a column for each key."""
     if not records:
@@ -102,23 +72,24 @@ def as_markdown(records: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def save(path: Path | None, results: Mapping[str, Any]) -> None:
-    """Write results with the facts of the machine and the versions they were measured with."""
-    if path is None:
-        return
+def stored(path: Path) -> Tables:
+    """The tables of an earlier run; none if there was none."""
+    if not path.exists():
+        return {}
+    results: Tables = json.loads(path.read_text(encoding="utf-8"))
+    results.pop("facts", None)
+    return results
+
+
+def save(path: Path, tables: Tables) -> None:
+    """Write tables with the facts of the machine and the versions they were measured with."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    optional = (*BOOSTING, *DATABASES, *ALTERNATIVES)
     facts = {
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "blas_threads": 1,
-        "versions": {name: version(name) for name in (*LIBRARIES, *filter(_is_installed, optional))},
+        "versions": {name: version(name) for name in LIBRARIES if any(distributions(name=name))},
     }
-    path.write_text(json.dumps({"facts": facts, **results}, indent=1) + "\n", encoding="utf-8")
-
-
-def _is_installed(library: str) -> bool:
-    return any(distributions(name=library))
+    path.write_text(json.dumps({"facts": facts, **tables}, indent=1) + "\n", encoding="utf-8")
 
 
 def _cell(value: object) -> str:

@@ -20,8 +20,6 @@ from sepc.lifecycle.monitoring.state import Tally
 N_TRAINING = 2_000
 # How far rows of a region move, in deviations of a feature; how much more often they come; how far all rows move.
 MOVE, MORE, ALL_MOVE = 2.0, 2.0, 0.25
-# How far a feature creeps in the end, in deviations.
-CREEP = 1.0
 # A changed region has at least this share of the rows; where labels flip, at most this share was wrong before.
 LEAST_SHARE, MOST_ERROR = 0.02, 0.2
 
@@ -140,17 +138,3 @@ CHANGES: dict[str, Callable[[Population, int, np.random.Generator], Population]]
     "a region comes twice as often": grown,
     "all rows move a little": all_moved,
 }
-
-
-def creeping(
-    whole: Population, rng: np.random.Generator, n_calm: int, n_creep: int, step: int, far: float = CREEP
-) -> list[tuple[Rows, Labels]]:
-    """Batches of rows: like the population at first, then with one feature farther off from row to row."""
-    j, pace = int(rng.integers(whole.X.shape[1])), float(rng.choice([-far, far])) * whole.X.std(axis=0)
-    batches = []
-    for start in range(-n_calm, n_creep, step):
-        rows = rng.integers(len(whole.X), size=step)
-        X = whole.X[rows]
-        X[:, j] += pace[j] * np.maximum(start + np.arange(step), 0) / n_creep
-        batches.append((X, whole.y[rows]))
-    return batches

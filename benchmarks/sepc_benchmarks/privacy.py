@@ -1,4 +1,4 @@
-"""What a model and its file tell about training rows, beside other classifiers, with and without `keep_rows`.
+"""What do a model and its file tell about training rows, beside other classifiers, with and without rows? An hour.
 
 At most 600 rows of each data set, numeric columns. 32 models of each kind are fitted to random halves of them.
 
@@ -20,27 +20,25 @@ curve of the trust (AURC), by default and without rows, and the mean difference 
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from sepc import SEPClassifier
-from sepc.errors import FlatSetWarning
+from sepc.datasets import load
 from sepc.metrics import aurc
 from sepc.model.membership import squared_radii
 from sepc.model.training_summary import SEED
 from sepc.points.row_digest import row_hashes
 from sepc.statistics.rates import rate_interval
-from sepc_benchmarks.accuracy import rows_of
-from sepc_benchmarks.measure import arguments, save, show
+from sepc_benchmarks.measure import Parts, Records, Tables
 
 Array = NDArray[Any]
 
@@ -60,6 +58,18 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "RandomForest": lambda: RandomForestClassifier(random_state=0),
     "KNeighbors": KNeighborsClassifier,
 }
+
+
+def rows_of(name: str) -> tuple[Array, Array]:
+    """Numeric columns and labels of the complete rows of a set, at most 2,000 of them."""
+    if name == "wdbc":
+        return load_breast_cancer(return_X_y=True)
+    data = load(name)
+    X, y = data.numeric.to_numpy(dtype=float), np.asarray(data.target)
+    kept = np.flatnonzero(np.isfinite(X).all(axis=1))
+    if len(kept) > 2_000:
+        kept = np.random.default_rng(0).choice(kept, 2_000, replace=False)
+    return X[kept], y[kept]
 
 
 def log_odds(model: Any, X: Array, y: Array) -> Array:
@@ -193,7 +203,6 @@ def measured(name: str, learner: str, X: Array, y: Array, inside: Array, n_files
                 *(known[is_in].sum(), is_in.sum(), known[~is_in].sum()),
                 *((~is_in).sum(), n_rows_read(model, rows), n_values_read(model, rows)),
             ]
-    print(name, learner, file=sys.stderr, flush=True)
     ratios = likelihood_ratios(odds, inside)
     return {
         "ratios": ratios,
@@ -203,54 +212,54 @@ def measured(name: str, learner: str, X: Array, y: Array, inside: Array, n_files
     }
 
 
-def main() -> None:
-    options = arguments(__doc__)
-    warnings.filterwarnings("ignore", category=FlatSetWarning)
-    names, n_models, n_files = (SETS[:1], 4, 1) if options.smallest else (SETS, N_MODELS, 8)
-    learners = [DEFAULT, "KNeighbors"] if options.smallest else list(LEARNERS)
-    answers, files, price = [], [], []
-    results: dict[str, list[dict[str, Any]]] = {}
+def parts(smallest: bool) -> Parts:
+    few = (SETS[:1], [DEFAULT, "KNeighbors"], 60, 4, 1)
+    return {"attacks": lambda: attacked(*few) if smallest else attacked(SETS, list(LEARNERS), MOST_ROWS, N_MODELS, 8)}
+
+
+def attacked(names: tuple[str, ...], learners: list[str], most_rows: int, n_models: int, n_files: int) -> Tables:
+    """Models of random halves of each set, attacked by their answers and by their files."""
+    answers: Records = []
+    files: Records = []
+    price: Records = []
     for name in names:
         X, y = rows_of(name)
-        drawn = np.random.default_rng(0).permutation(len(y))[: 60 if options.smallest else MOST_ROWS]
+        drawn = np.random.default_rng(0).permutation(len(y))[:most_rows]
         X, y = X[drawn], y[drawn]
         random = np.random.default_rng(1)
         inside = np.array([random.permutation(len(y)) < len(y) // 2 for _ in range(n_models)])
         found = {learner: measured(name, learner, X, y, inside, n_files) for learner in learners}
         for learner, one in found.items():
-            ratios = one["ratios"]
-            areas = np.array([roc_auc_score(is_in, row) for is_in, row in zip(inside, ratios, strict=True)])
-            shares = np.array([found_at(row, is_in) for is_in, row in zip(inside, ratios, strict=True)])
-            answers.append({"data": name, "model": learner, "AUC": interval(areas), "found at 1 %": interval(shares)})
-            n_known, n_in, n_wrongly, n_out, n_read, n_values = one["tallies"].tolist()
-            files.append(
-                {
-                    "data": name,
-                    "model": learner,
-                    "confirmed": rate(n_known, n_in),
-                    "others": rate(n_wrongly, n_out),
-                    "rows read": rate(n_read, n_in),
-                    "values read": round(n_values / (n_in * X.shape[1]), 3),
-                }
-            )
+            head = {"data": name, "model": learner}
+            answers.append(head | by_answers(one["ratios"], inside))
+            files.append(head | by_files(one["tallies"].tolist(), X.shape[1]))
         if WITHOUT in found:
-            usual, without = found[DEFAULT], found[WITHOUT]
-            price.append(
-                {
-                    "data": name,
-                    "accuracy": round(float(usual["right"].mean()), 4),
-                    "without rows": round(float(without["right"].mean()), 4),
-                    "difference": interval(without["right"] - usual["right"]),
-                    "AURC": round(float(usual["aurc"].mean()), 4),
-                    "AURC without rows": round(float(without["aurc"].mean()), 4),
-                    "difference of AURC": interval(without["aurc"] - usual["aurc"]),
-                }
-            )
-        results = {"answers": answers, "files": files} | ({"price": price} if price else {})
-        save(options.output, results)
-    for title, records in results.items():
-        show(title, records)
+            price.append({"data": name} | priced(found[DEFAULT], found[WITHOUT]))
+    return {"answers": answers, "files": files} | ({"price": price} if price else {})
 
 
-if __name__ == "__main__":
-    main()
+def by_answers(ratios: Array, inside: Array) -> dict[str, Any]:
+    areas = np.array([roc_auc_score(is_in, row) for is_in, row in zip(inside, ratios, strict=True)])
+    shares = np.array([found_at(row, is_in) for is_in, row in zip(inside, ratios, strict=True)])
+    return {"AUC": interval(areas), "found at 1 %": interval(shares)}
+
+
+def by_files(tallies: list[int], n_columns: int) -> dict[str, Any]:
+    n_known, n_in, n_wrongly, n_out, n_read, n_values = tallies
+    return {
+        "confirmed": rate(n_known, n_in),
+        "others": rate(n_wrongly, n_out),
+        "rows read": rate(n_read, n_in),
+        "values read": round(n_values / (n_in * n_columns), 3),
+    }
+
+
+def priced(usual: dict[str, Any], without: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "accuracy": round(float(usual["right"].mean()), 4),
+        "without rows": round(float(without["right"].mean()), 4),
+        "difference": interval(without["right"] - usual["right"]),
+        "AURC": round(float(usual["aurc"].mean()), 4),
+        "AURC without rows": round(float(without["aurc"].mean()), 4),
+        "difference of AURC": interval(without["aurc"] - usual["aurc"]),
+    }

@@ -1,6 +1,7 @@
-"""Twenty tables as people export them: what a careful person would do with each, and what `sepc` does.
+"""What becomes of tables as people export them, beside what a careful person would do? Seconds.
 
-Every table declares an outcome for each of its columns, and for its rows and labels if something is said of them.
+Twenty tables of 400 rows. Every one declares an outcome for each of its columns, and for its rows and labels if
+something is said of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pandas as pd
 import sepc
 from sepc.columns.kinds import Column, kinds_of
 from sepc.looking.findings import Severity
-from sepc_benchmarks.measure import arguments, save, show
+from sepc_benchmarks.measure import Parts
 
 N_ROWS = 400
 
@@ -483,18 +484,11 @@ def in_words(own: dict[str, str]) -> str:
     return "; ".join(f"{kind}: {', '.join(name for name in own if own[name] == kind)}" for kind in kinds)
 
 
-def main() -> None:
-    options = arguments(__doc__)
-    rows = []
-    for raw in islice(raw_tables(), 3 if options.smallest else None):
-        found = outcome(raw.make(np.random.default_rng(0)))
-        rows.append(
-            {"in the table": raw.holds, "a careful person": raw.person, "sepc": in_words(found)}
-            | {"how that differs": raw.difference}
-        )
-    show("tables", rows)
-    save(options.output, {"tables": rows})
+def parts(smallest: bool) -> Parts:
+    return {"tables": lambda: {"tables": [read(raw) for raw in islice(raw_tables(), 3 if smallest else None)]}}
 
 
-if __name__ == "__main__":
-    main()
+def read(raw: RawTable) -> dict[str, str]:
+    found = outcome(raw.make(np.random.default_rng(0)))
+    said = {"in the table": raw.holds, "a careful person": raw.person, "sepc": in_words(found)}
+    return said | {"how that differs": raw.difference}

@@ -1,12 +1,9 @@
-"""Recourse: are answers accepted, within limits, as cheap as can be, and do they hold? Beside DiCE, if it is installed.
+"""Are answers of recourse accepted, within limits and cheap, is the bound exact, do they survive a refit? An hour.
 
 For each set, an `SEPClassifier` is fitted to at most 5,000 rows, and rows that it has not seen ask for another label.
 One column is fixed, one number may only grow, and one has bounds. Answers are decided on again from their tables.
-Each projection behind the bound is compared with what its proof gives. DiCE (`pip install dice-ml`) gets the same
-model, rows and limits: the class that it asks for is the label, or acceptance with the label. Costs are ours for both:
-deviations of numbers, and 1 for each category that changes; the distance to the nearest training row likewise. Answers
-hold if a model that is fitted to a bootstrap of the training rows says the same about them. A repair changes another
-region, planted in the feedback. Times are of the processor, one thread.
+Each projection behind the bound is compared with what its proof gives. Answers hold if a model that is fitted to a
+bootstrap of the training rows says the same about them. Times are of the processor, one thread.
 
 The search was settled on heart_cleveland, magic_gamma_telescope and segment, and on the first three sets below; the
 last three were not looked at before.
@@ -15,7 +12,6 @@ last three were not looked at before.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -29,15 +25,13 @@ from sklearn.utils import resample
 import sepc
 from sepc import SEPClassifier
 from sepc.datasets import load
-from sepc.lifecycle import repair
 from sepc.recourses.bounds import Box
-from sepc_benchmarks.dice import METHODS, DiceSearch, has_dice
-from sepc_benchmarks.measure import arguments, save, show
+from sepc_benchmarks.measure import Parts, Records
 from sepc_benchmarks.real_tables import SETS, table_of
 
 NAMES = ("german_credit_numeric", "wdbc", "adult", "australian_credit", "phoneme", "page_blocks")
 MOST_TRAINING = 5_000
-N_ROWS, N_BESIDE, N_BOOTSTRAPS = 170, 12, 20
+N_ROWS, N_HELD, N_BOOTSTRAPS = 170, 12, 20
 
 
 @dataclass(frozen=True)
@@ -159,161 +153,35 @@ def answers(case: Case) -> dict[str, Any]:
     }
 
 
-def by_dice(case: Case, method: str, needs_acceptance: bool) -> Callable[[int], pd.DataFrame | None]:
-    """One counterfactual for a row by DiCE, within the same limits; None if it finds none."""
-    search = DiceSearch(method, case.model, case.X, case.numbers, case.model.min_trust if needs_acceptance else 0.5)
-
-    def ask(i: int) -> pd.DataFrame | None:
-        (fixed, grows, bounded), row = case.limited, case.asking.iloc[[i]]
-        ends = {grows: (row[grows].iloc[0], case.X[grows].max()), bounded: case.limits(i)["bounds"][bounded]}
-        ranges = {name: (low, max(low, high)) for name, (low, high) in ends.items()}
-        return search.ask(row, case.labels[i], ranges, [name for name in case.X if name != fixed])
-
-    return ask
-
-
-def by_us(case: Case, needs_acceptance: bool, min_trust: float | None = None) -> Callable[[int], pd.DataFrame | None]:
-    trust = min_trust if needs_acceptance else 0.0
-
-    def ask(i: int) -> pd.DataFrame | None:
-        found = asked(case, i, min_trust=trust).answers
-        return found[0].row if found else None
-
-    return ask
-
-
-def ways(case: Case, needs_acceptance: bool) -> dict[str, Callable[[int], pd.DataFrame | None]]:
-    own = {"sepc": by_us(case, needs_acceptance)}
-    return own | (
-        {f"DiCE, {method}": by_dice(case, method, needs_acceptance) for method in METHODS} if has_dice() else {}
-    )
-
-
-def beside(case: Case, n_rows: int) -> tuple[list[dict[str, Any]], dict[str, list[tuple[int, pd.DataFrame]]]]:
-    """Both asked for the label alone, and for acceptance; and the answers of the latter."""
-    records, kept = [], {}
-    for needs_acceptance in (False, True):
-        for way, ask in ways(case, needs_acceptance).items():
-            given, seconds = zip(*(timed(partial(ask, i)) for i in range(n_rows)), strict=True)
-            valid = [
-                (i, row)
-                for i, row in enumerate(given)
-                if row is not None and case.is_it(i, row, needs_acceptance) and case.are_within(i, row)
-            ]
-            kept[way] = valid
-            records.append(
-                {
-                    "set": case.name,
-                    "asked for": "acceptance" if needs_acceptance else "the label",
-                    "by": way,
-                    "rows": n_rows,
-                    "valid": len(valid),
-                    "cost": rounded([float(case.costs(row, case.asking.iloc[i])[0]) for i, row in valid]),
-                    "to nearest training row": rounded(
-                        [float(case.costs(case.X, row.iloc[0]).min()) for _, row in valid]
-                    ),
-                    "features changed": rounded([n_changed(case.asking.iloc[i], row.iloc[0]) for i, row in valid]),
-                    "ms": round(1e3 * float(np.median(seconds)), 1),
-                }
-            )
-    return records, kept
-
-
-def n_changed(before: pd.Series, after: pd.Series) -> int:
-    return sum(
-        str(before[name]) != str(after[name]) and not is_close(before[name], after[name]) for name in before.index
-    )
-
-
-def is_close(one: Any, other: Any) -> bool:
-    return isinstance(one, int | float) and bool(np.isclose(float(one), float(other)))
-
-
-def rounded(values: list[float]) -> float | str:
-    return round(float(np.median(values)), 2) if values else "–"
-
-
-def holding(
-    case: Case, kept: dict[str, list[tuple[int, pd.DataFrame]]], n_bootstraps: int, n_rows: int
-) -> list[dict[str, Any]]:
-    """How many answers other models give the same label, and accept."""
-    more = by_us(case, True, 0.99)
-    rows = [(i, row) for i, row in ((i, more(i)) for i in range(n_rows)) if row is not None]
-    kept = kept | {"sepc, min_trust=0.99": [(i, row) for i, row in rows if case.is_it(i, row, True)]}
+def holding(case: Case, n_rows: int, n_bootstraps: int) -> Records:
+    """How many answers models of other rows give the same label, and accept."""
     models = []
     for seed in range(n_bootstraps):
         X, y = resample(case.X, case.y, random_state=seed, stratify=case.y)
         models.append(SEPClassifier().fit(X, y))
     records = []
-    for way, answers in kept.items():
-        if not answers:
+    for way, min_trust in {"sepc": None, "sepc, min_trust=0.99": 0.99}.items():
+        found = [(i, asked(case, i, min_trust=min_trust).answers) for i in range(n_rows)]
+        kept = [(i, own[0].row) for i, own in found if own and case.is_it(i, own[0].row, True)]
+        if not kept:
             continue
-        frame = pd.concat([row for _, row in answers], ignore_index=True)
-        labels = np.array([case.labels[i] for i, _ in answers])
+        frame = pd.concat([row for _, row in kept], ignore_index=True)
+        labels = np.array([case.labels[i] for i, _ in kept])
         decided = [model.decide(frame) for model in models]
         has_label = np.array([own.label == labels for own in decided])
         is_accepted = has_label & np.array([own.accepted for own in decided])
-        records.append(
-            {
-                "set": case.name,
-                "by": way,
-                "answers": len(answers),
-                "refits": n_bootstraps,
-                "same label": f"{100 * has_label.mean():.0f} %",
-                "accepted": f"{100 * is_accepted.mean():.0f} %",
-            }
-        )
+        head = {"set": case.name, "by": way, "answers": len(kept), "refits": n_bootstraps}
+        shares = {"same label": f"{100 * has_label.mean():.0f} %", "accepted": f"{100 * is_accepted.mean():.0f} %"}
+        records.append(head | shares)
     return records
 
 
-def after_repair(case: Case, answers: list[tuple[int, pd.DataFrame]]) -> dict[str, Any]:
-    """A region that no answer lies in is repaired: how many answers hold."""
-    frame = pd.concat([row for _, row in answers], ignore_index=True)
-    labels, taken = np.array([case.labels[i] for i, _ in answers]), case.model.decide(frame).region
-    where = case.model.decide(case.X).region
-    elsewhere = [r for r in np.unique(where) if r not in taken]
-    chosen = max(elsewhere, key=lambda r: int((where == r).sum()))
-    wrong = planted(case, where == chosen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        repaired = repair(case.model, case.X, wrong)
-    again, before = repaired.decide(frame), case.model.decide(frame)
+def parts(smallest: bool) -> Parts:
+    names = ("phoneme", "australian_credit") if smallest else NAMES
+    n_rows, n_held, n_bootstraps, most = (6, 3, 2, 400) if smallest else (N_ROWS, N_HELD, N_BOOTSTRAPS, MOST_TRAINING)
     return {
-        "set": case.name,
-        "answers": len(answers),
-        "regions repaired": len(repaired.routes_),
-        "still accepted": int(((again.label == labels) & again.accepted).sum()),
-        "same trust": int((again.trust == before.trust).sum()),
+        "answers": lambda: {"answers": [answers(case_of(name, n_rows, most)) for name in names]},
+        "refits": lambda: {
+            "refits": [row for name in names for row in holding(case_of(name, n_rows, most), n_held, n_bootstraps)]
+        },
     }
-
-
-def planted(case: Case, inside: np.ndarray) -> np.ndarray:
-    """The labels, with others in a region."""
-    first, second = case.model.classes_[:2]
-    return np.where(inside, np.where(case.y == first, second, first), case.y)
-
-
-def main() -> None:
-    options = arguments(__doc__)
-    warnings.simplefilter("ignore")
-    names: tuple[str, ...] = NAMES
-    n_rows, n_beside, n_bootstraps, most = N_ROWS, N_BESIDE, N_BOOTSTRAPS, MOST_TRAINING
-    if options.smallest:
-        names, n_rows, n_beside, n_bootstraps, most = ("phoneme", "australian_credit"), 6, 3, 2, 400
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("answers", "beside", "refits", "repairs")}
-    for name in names:
-        case = case_of(name, n_rows, most)
-        tables["answers"].append(answers(case))
-        records, kept = beside(case, n_beside)
-        tables["beside"] += records
-        tables["refits"] += holding(case, kept, n_bootstraps, n_beside)
-        if kept["sepc"]:
-            tables["repairs"].append(after_repair(case, kept["sepc"]))
-    for title, records in tables.items():
-        show(title, records)
-    if options.output:
-        save(options.output, tables)
-
-
-if __name__ == "__main__":
-    main()

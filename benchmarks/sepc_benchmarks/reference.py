@@ -1,33 +1,24 @@
-"""The paper's Algorithms 1 and 2 word by word in CVXPY: whether our partition is the same, and how much faster.
+"""Does the partition that `as_published` finds equal the paper's pseudo-code, written out in CVXPY? Two minutes.
 
-`partition_by_cvxpy` follows the pseudo-code and gives every convex program to Clarabel at its defaults. Where the paper
-leaves a choice it is made as `trust="published"` makes it: carve while more than `n_impure` rows of the other class are
-inside, recompute the ellipsoid after every cut, stop where the hulls meet, remove only the rows carved.
-
-"Log-volume off" and "centre off" are the largest differences between the ellipsoids of the two partitions. Seconds of
-the reference are those of one run, ours the median of several, both on one BLAS thread. Two things make the reference
-slower without the solver being to blame, so the tables tell them apart: a constraint for each row, as the program is
-printed, or all rows in one expression; and ellipsoids that the pseudo-code asks for again, which "x, none twice" leaves
-out. Classes are Gaussian, two deviations apart; sets get smaller from round to round, and the ratio with them.
+`partition_by_cvxpy` follows Algorithms 1 and 2 and gives every convex program to Clarabel at its defaults. Where the
+paper leaves a choice it is made as `trust="published"` makes it: carve while more than `n_impure` rows of the other
+class are inside, recompute the ellipsoid after every cut, stop where the hulls meet, remove only the rows carved.
+"Log-volume off" and "centre off" are the largest differences between the ellipsoids of the two partitions.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris
-from threadpoolctl import threadpool_limits
 
 from sepc.partition.sequence import Partition, Settings, partition
 from sepc.points.in_memory import ArrayPoints
-from sepc_benchmarks.measure import arguments, medians, save, show, solution
+from sepc_benchmarks.measure import Parts
 
 Rows = NDArray[np.float64]
 
@@ -73,60 +64,54 @@ class Separated(NamedTuple):
     E_minus: Ellipsoid | None
 
 
-@dataclass
-class Programs:
-    """Solves the paper's convex programs, and takes down how long it spent on ellipsoids it had solved before."""
-
-    by_row: bool = False
-    seconds_repeated: float = 0.0
-    solved: set[bytes] = field(default_factory=set)
-
-    def mve(self, Z: Rows) -> Ellipsoid | None:
-        """Program (1), if the independence-dimension inequality holds."""
-        n, d = Z.shape
-        if n <= d:
-            return None
-        started = time.perf_counter()
-        A, b = cp.Variable((d, d), PSD=True), cp.Variable(d)
-        radii = [cp.norm(A @ z + b) for z in Z] if self.by_row else [cp.norm(Z @ A + b[None, :], 2, axis=1)]
-        cp.Problem(cp.Maximize(cp.log_det(A)), [radius <= 1 for radius in radii]).solve(solver=cp.CLARABEL)
-        if Z.tobytes() in self.solved:
-            self.seconds_repeated += time.perf_counter() - started
-        self.solved.add(Z.tobytes())
-        return Ellipsoid(solution(A), solution(b))
-
-    def nearest_points(self, X: Rows, Y: Rows) -> tuple[Rows, Rows]:
-        """Program (3), with D = 1 / min(N, M)."""
-        D = 1 / min(len(X), len(Y))
-        u, v = cp.Variable(len(X)), cp.Variable(len(Y))
-        distance = cp.sum_squares(X.T @ u - Y.T @ v) / 2
-        hulls = [cp.sum(u) == 1, cp.sum(v) == 1, u >= 0, u <= D, v >= 0, v <= D]
-        cp.Problem(cp.Minimize(distance), hulls).solve(solver=cp.CLARABEL)
-        return X.T @ solution(u), Y.T @ solution(v)
-
-    def are_disjoint(self, first: Ellipsoid, second: Ellipsoid) -> bool:
-        """Whether both ellipsoids must be enlarged for them to have a point in common."""
-        z, scale = cp.Variable(len(first.b)), cp.Variable()
-        reached = [cp.norm(one.A @ z + one.b) <= scale for one in (first, second)]
-        return bool(cp.Problem(cp.Minimize(scale), reached).solve(solver=cp.CLARABEL) > 1)
+def solution(variable: Any) -> Rows:
+    """The value of a variable after its problem was solved; an error if the solver found none."""
+    if variable.value is None:
+        raise RuntimeError("The solver found no solution.")
+    return np.asarray(variable.value)
 
 
-def partition_by_cvxpy(
-    pos: Rows, neg: Rows, n_impure: int, max_rounds: int = 1_000, programs: Programs | None = None
-) -> tuple[list[FoundByCvxpy], Rows]:
+def mve(Z: Rows) -> Ellipsoid | None:
+    """Program (1), if the independence-dimension inequality holds."""
+    n, d = Z.shape
+    if n <= d:
+        return None
+    A, b = cp.Variable((d, d), PSD=True), cp.Variable(d)
+    radii = cp.norm(Z @ A + b[None, :], 2, axis=1)
+    cp.Problem(cp.Maximize(cp.log_det(A)), [radii <= 1]).solve(solver=cp.CLARABEL)
+    return Ellipsoid(solution(A), solution(b))
+
+
+def nearest_points(X: Rows, Y: Rows) -> tuple[Rows, Rows]:
+    """Program (3), with D = 1 / min(N, M)."""
+    D = 1 / min(len(X), len(Y))
+    u, v = cp.Variable(len(X)), cp.Variable(len(Y))
+    distance = cp.sum_squares(X.T @ u - Y.T @ v) / 2
+    hulls = [cp.sum(u) == 1, cp.sum(v) == 1, u >= 0, u <= D, v >= 0, v <= D]
+    cp.Problem(cp.Minimize(distance), hulls).solve(solver=cp.CLARABEL)
+    return X.T @ solution(u), Y.T @ solution(v)
+
+
+def are_disjoint(first: Ellipsoid, second: Ellipsoid) -> bool:
+    """Whether both ellipsoids must be enlarged for them to have a point in common."""
+    z, scale = cp.Variable(len(first.b)), cp.Variable()
+    reached = [cp.norm(one.A @ z + one.b) <= scale for one in (first, second)]
+    return bool(cp.Problem(cp.Minimize(scale), reached).solve(solver=cp.CLARABEL) > 1)
+
+
+def partition_by_cvxpy(pos: Rows, neg: Rows, n_impure: int, max_rounds: int = 1_000) -> tuple[list[FoundByCvxpy], Rows]:
     """Algorithm 1: the ellipsoids in the order found, and the rows that stay isolated."""
-    programs = programs or Programs()
     found: list[FoundByCvxpy] = []
     isolated: list[Rows] = []
     X, Y, d = pos, neg, pos.shape[1]
     for _ in range(max_rounds):
         if len(X) <= d or len(Y) <= d:
             break
-        separated = rch(X, Y, programs)
+        separated = rch(X, Y)
         if len(separated.X_plus) == 0 or len(separated.Y_minus) == 0:
             break
-        X_plus, E_plus = carve(separated.X_plus, separated.E_plus, Y, n_impure, programs)
-        Y_minus, E_minus = carve(separated.Y_minus, separated.E_minus, X, n_impure, programs)
+        X_plus, E_plus = carve(separated.X_plus, separated.E_plus, Y, n_impure)
+        Y_minus, E_minus = carve(separated.Y_minus, separated.E_minus, X, n_impure)
         if len(X_plus) == 0 and len(Y_minus) == 0:
             break
         for Z, E, is_pos in ((X_plus, E_plus, True), (Y_minus, E_minus, False)):
@@ -141,38 +126,36 @@ def partition_by_cvxpy(
         elif len(Z) == d:
             # Program (1) is unbounded for so few rows: of the flat ellipsoid only the centre is known.
             found.append(FoundByCvxpy(Z.mean(axis=0), np.full((d, d), np.nan), is_pos, is_terminal=True))
-        elif E := programs.mve(Z) if len(Z) > 0 else None:
+        elif E := mve(Z) if len(Z) > 0 else None:
             found.append(FoundByCvxpy(E.center, E.A, is_pos, is_terminal=True))
     return found, np.concatenate([np.empty((0, d)), *isolated])
 
 
-def carve(
-    own: Rows, E: Ellipsoid | None, other: Rows, n_impure: int, programs: Programs
-) -> tuple[Rows, Ellipsoid | None]:
+def carve(own: Rows, E: Ellipsoid | None, other: Rows, n_impure: int) -> tuple[Rows, Ellipsoid | None]:
     """The inner loops of Algorithm 1; no rows if the classes cannot be separated further."""
     while E is not None and E.n_inside(other) > n_impure:
-        kept, _, E, _ = rch(own, other, programs)
+        kept, _, E, _ = rch(own, other)
         if len(kept) == len(own):
             return own[:0], None
         own = kept
     return own, E
 
 
-def rch(X: Rows, Y: Rows, programs: Programs) -> Separated:
+def rch(X: Rows, Y: Rows) -> Separated:
     """Algorithm 2; no rows if the hulls meet."""
-    E_X, E_Y = programs.mve(X), programs.mve(Y)
+    E_X, E_Y = mve(X), mve(Y)
     assert E_X is not None
     assert E_Y is not None
-    if programs.are_disjoint(E_X, E_Y):
+    if are_disjoint(E_X, E_Y):
         return Separated(X, Y, E_X, E_Y)
-    c, d = programs.nearest_points(X, Y)
+    c, d = nearest_points(X, Y)
     w = c - d
     spread = np.linalg.norm(np.concatenate([X, Y]).std(axis=0))
     if np.linalg.norm(w) <= COINCIDENCE * spread:
         return Separated(X[:0], Y[:0], None, None)
     slack = ON_THE_PLANE * spread * np.linalg.norm(w)
     X_plus, Y_minus = X[X @ w >= c @ w - slack], Y[Y @ w <= d @ w + slack]
-    return Separated(X_plus, Y_minus, programs.mve(X_plus), programs.mve(Y_minus))
+    return Separated(X_plus, Y_minus, mve(X_plus), mve(Y_minus))
 
 
 def without(Z: Rows, taken: Rows) -> Rows:
@@ -210,17 +193,6 @@ def log_determinant(matrix: Rows) -> float:
     return float(np.linalg.slogdet(matrix)[1])
 
 
-class Case(NamedTuple):
-    """Two classes to partition, and for how many rounds."""
-
-    name: str
-    pos: Rows
-    neg: Rows
-    n_impure: int
-    max_rounds: int = 1_000
-    by_row: bool = False
-
-
 def overlapping(n_pos: int, n_neg: int, d: int) -> tuple[Rows, Rows]:
     rng = np.random.default_rng([n_pos, n_neg, d])
     pos, neg = rng.standard_normal((n_pos, d)), rng.standard_normal((n_neg, d))
@@ -228,58 +200,23 @@ def overlapping(n_pos: int, n_neg: int, d: int) -> tuple[Rows, Rows]:
     return pos, neg
 
 
-def same_partition(smallest: bool) -> list[dict[str, Any]]:
-    cases = [Case("60 + 40 x 2", *overlapping(60, 40, 2), n_impure) for n_impure in ((10,) if smallest else (10, 2))]
+def parts(smallest: bool) -> Parts:
+    return {"same partition": lambda: {"same partition": list(cases(smallest))}}
+
+
+def cases(smallest: bool) -> Iterator[dict[str, Any]]:
+    for n_impure in (10,) if smallest else (10, 2):
+        yield record_of("60 + 40 x 2", *overlapping(60, 40, 2), n_impure)
     if not smallest:
         rows, classes = load_iris(return_X_y=True)
-        names = load_iris().target_names
-        cases += [Case(f"iris, {names[k]}", rows[classes == k], rows[classes != k], 2) for k in range(3)]
-    return [record_of(case) for case in cases]
+        for k, name in enumerate(load_iris().target_names):
+            yield record_of(f"iris, {name}", rows[classes == k], rows[classes != k], 2)
 
 
-def speed(sizes: Sequence[tuple[int, int, int]]) -> list[dict[str, Any]]:
-    records = []
-    for n_pos, n_neg, d in sizes:
-        pos, neg = overlapping(n_pos, n_neg, d)
-        for max_rounds, by_row in ((1, True), (1, False), (1_000, False)):
-            records.append(record_of(Case(f"{n_pos} + {n_neg} x {d}", pos, neg, 2, max_rounds, by_row)))
-    return records
-
-
-def record_of(case: Case) -> dict[str, Any]:
-    programs = Programs(case.by_row)
-    started = time.perf_counter()
-    found, isolated = partition_by_cvxpy(case.pos, case.neg, case.n_impure, case.max_rounds, programs)
-    seconds = time.perf_counter() - started
-    task = partial(ours, case.pos, case.neg, case.n_impure, case.max_rounds)
-    own, own_seconds = task(), medians({"ours": task}, 5)["ours"]
+def record_of(name: str, pos: Rows, neg: Rows, n_impure: int) -> dict[str, Any]:
+    found, isolated = partition_by_cvxpy(pos, neg, n_impure)
+    own = ours(pos, neg, n_impure, max_rounds=1_000)
     agreement = compare(found, isolated, own)
-    return {
-        "rows": case.name,
-        "n_impure": case.n_impure,
-        "rounds": len(own.rounds),
-        "ellipsoids": len(found),
-        "sepc, ellipsoids": len(own.ellipsoids),
-        "same": agreement.same,
-        "log-volume off": agreement.log_volume_off,
-        "centre off": agreement.center_off,
-        "constraints": "each row" if case.by_row else "one",
-        "seconds": seconds,
-        "seconds, sepc": own_seconds,
-        "x sepc": seconds / own_seconds,
-        "x, none twice": (seconds - programs.seconds_repeated) / own_seconds,
-    }
-
-
-def main() -> None:
-    options = arguments(__doc__)
-    sizes = [(30, 20, 2)] if options.smallest else [(600, 400, 5), (600, 400, 10)]
-    with threadpool_limits(1):
-        results = {"same partition": same_partition(options.smallest), "speed": speed(sizes)}
-    for title, records in results.items():
-        show(title, records)
-    save(options.output, results)
-
-
-if __name__ == "__main__":
-    main()
+    head = {"rows": name, "n_impure": n_impure, "rounds": len(own.rounds), "ellipsoids": len(found)}
+    apart = {"log-volume off": agreement.log_volume_off, "centre off": agreement.center_off}
+    return head | {"sepc, ellipsoids": len(own.ellipsoids), "same": agreement.same} | apart

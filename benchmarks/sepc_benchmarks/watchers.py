@@ -1,4 +1,4 @@
-"""The monitors that `monitor.py` compares: Monitor, two tests of MAPIE, KS tests, Wasserstein distances and ADWIN."""
+"""The monitors that `monitor.py` compares: Monitor, two tests of MAPIE, and KS tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 from mapie.classification import SplitConformalClassifier
 from mapie.exchangeability_testing import OnlineMartingaleTest, RiskMonitoring
 from numpy.typing import NDArray
-from scipy.stats import ks_2samp, wasserstein_distance
+from scipy.stats import ks_2samp
 
 from sepc.lifecycle import Monitor
-from sepc_benchmarks.adaptive_window import AdaptiveWindow
 from sepc_benchmarks.planted_drift import Labels, Population, Rows
 
 CONFIDENCE = 0.95
@@ -23,14 +22,6 @@ METHODS = {
     "MAPIE martingale": "mapie_martingale",
     "KS per feature": "ks",
 }
-# More for slow drift, where longer windows help. The last two have no bound on false alarms over a stream.
-SLOW_METHODS = METHODS | {
-    "KS per feature, last 5,000 rows": "ks_of_latest",
-    "Wasserstein above 0.1, last 5,000 rows": "wasserstein",
-    "ADWIN per feature": "adwin",
-}
-# Rows in the longer window; the distance, in deviations, that Evidently calls a drift.
-LATEST, FAR = 5_000, 0.1
 
 
 class Watchers:
@@ -47,9 +38,7 @@ class Watchers:
         self.martingale = OnlineMartingaleTest(conformal, task="classification", warn=False, random_state=0)
         self.scores = np.empty(0)
         self._mapie_martingale(self.X, self.y)
-        self.n_batches, self.n_looks = 0, 0
-        self.latest: dict[str, Rows] = {}
-        self.window = AdaptiveWindow(self.X)
+        self.n_batches = 0
 
     def _coded(self, labels: Labels) -> NDArray[np.int64]:
         return np.array([self.codes[label] for label in labels])
@@ -84,26 +73,7 @@ class Watchers:
         return largest >= test.reject_threshold
 
     def _ks(self, X: Rows, y: Labels) -> bool:
+        """KS tests of each feature; the level is spent over batches and features."""
         self.n_batches += 1
-        return self._differs(X, self.n_batches)
-
-    def _ks_of_latest(self, X: Rows, y: Labels) -> bool:
-        self.n_looks += 1
-        return self._differs(self._with_latest("ks", X), self.n_looks)
-
-    def _differs(self, X: Rows, look: int) -> bool:
-        """KS tests of each feature; the level is spent over looks and features."""
-        level = (1.0 - CONFIDENCE) / (look * (look + 1) * X.shape[1])
+        level = (1.0 - CONFIDENCE) / (self.n_batches * (self.n_batches + 1) * X.shape[1])
         return any(ks_2samp(X[:, j], self.X[:, j]).pvalue <= level for j in range(X.shape[1]))
-
-    def _with_latest(self, method: str, X: Rows) -> Rows:
-        """The last 5,000 rows of the stream, these included."""
-        self.latest[method] = np.concatenate([self.latest.get(method, X[:0]), X])[-LATEST:]
-        return self.latest[method]
-
-    def _wasserstein(self, X: Rows, y: Labels) -> bool:
-        X, scale = self._with_latest("wasserstein", X), np.maximum(self.X.std(axis=0), 1e-12)
-        return any(wasserstein_distance(X[:, j], self.X[:, j]) > FAR * scale[j] for j in range(X.shape[1]))
-
-    def _adwin(self, X: Rows, y: Labels) -> bool:
-        return self.window.update(X)

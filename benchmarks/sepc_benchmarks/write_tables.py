@@ -1,6 +1,6 @@
 """Put the tables of `benchmarks/results/*.json` into the pages that show them.
 
-A page marks the place with ``<!-- table: enclose.small -->`` and ``<!-- end -->``; what stands between is replaced.
+A page marks the place with ``<!-- table: speed.summary -->`` and ``<!-- end -->``; what stands between is replaced.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-if __name__ == "__main__":
+def write() -> None:
     for page in pages():
         page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

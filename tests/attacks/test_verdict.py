@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 from sepc_benchmarks.attacking.attack import Attack, Kind, Promise
 from sepc_benchmarks.attacking.controls import attacks as controls
 from sepc_benchmarks.attacking.every_attack import every_attack
-from sepc_benchmarks.attacking.verdict import SIGNIFICANT, Outcome, attack_records, holm, other_records, promise_records
+from sepc_benchmarks.attacking.verdict import SIGNIFICANT, Outcome, holm, other_records, promise_records
 
 PROMISE = Promise("rain", "howto/audit.md", "it seldom rains", "always")
 # Draws by which the mistake of each control is seen.
@@ -38,7 +38,7 @@ def test_a_thousand_draws_see_a_promise_broken_in_nine_percent():
     """Also after Holm's correction for a hundred attacks; 300 draws would see it in less than half of the cases."""
     attack = Attack(PROMISE, "clouds", partial(rains, rate=0.09))
     others = [Outcome(Attack(PROMISE, f"sun {i}", rains), 1000, 50) for i in range(99)]
-    record = attack_records([Outcome(attack, 1000, attack.count(range(1000))), *others])[0]
+    record = promise_records([Outcome(attack, 1000, attack.count(range(1000))), *others])[0]
     assert record["p, Holm"] < SIGNIFICANT
     passing = binom.isf(SIGNIFICANT / 100, 300, 0.05)
     assert binom.sf(passing, 300, 0.09) < 0.5
@@ -54,8 +54,8 @@ def test_only_what_promises_cover_is_corrected_for():
     kinds = [Kind.ATTACK, Kind.ATTACK, Kind.CONTROL, Kind.RULED_OUT]
     counts = [30, 80, 500, 900]
     found = [Outcome(Attack(PROMISE, kind.value, rains, kind), 1000, n) for kind, n in zip(kinds, counts, strict=True)]
-    assert [record["p, Holm"] for record in attack_records(found)] == holm([found[0].p_value, found[1].p_value])
     (row,) = promise_records(found)
+    assert row["p, Holm"] == min(holm([found[0].p_value, found[1].p_value]))
     assert (row["attacks"], row["draws"], row["broken %"]) == (2, 2000, 8.0)
     assert [record["seen"] for record in other_records(found, Kind.CONTROL)] == ["yes"]
     assert [record["broken"] for record in other_records(found, Kind.RULED_OUT)] == [900]

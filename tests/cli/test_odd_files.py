@@ -50,8 +50,8 @@ READ = ("semicolons and decimal commas", "Excel, the second sheet", "dates", "a 
 
 @pytest.fixture
 def odd():
-    """The benchmark that makes the files."""
-    from sepc_benchmarks import odd_files
+    """What makes the files."""
+    import odd_files
 
     return odd_files
 

@@ -126,7 +126,7 @@ def test_any_estimator_frozen_or_not(estimator, frozen):
 
 
 def test_the_benchmark_chooses_the_threshold_of_the_estimator():
-    # sepc_benchmarks.guarantees skips the estimator and hands labels and trust of drawn rows to these functions.
+    # What draws many samples skips the estimator and hands labels and trust of drawn rows to these functions.
     X, y = blobs(3000)
     model = LogisticRegression().fit(X[:500], y[:500])
     drawn = np.random.default_rng(0).integers(500, 3000, size=2000)

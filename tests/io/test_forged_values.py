@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmark_runs import FOLDER, smallest_tables
+from benchmark_runs import smallest_tables
 from sklearn.datasets import make_moons
 from zoo import fitted_once
 
@@ -213,7 +213,7 @@ def test_what_no_file_can_hold_is_refused_when_it_is_saved():
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured by Linux")
 def test_small_files_take_little_memory_whatever_they_stand_for(tmp_path):
     """Some of `sepc_benchmarks.forged_sizes`."""
-    records = smallest_tables(FOLDER / "forged_sizes.py", tmp_path)["sizes"]
+    records = smallest_tables("forged_sizes", tmp_path)["sizes"]
     assert {record["outcome"] for record in records} == {"read", "FormatError"}
     for record in records:
         taken = max(record[name] for name in ("load, MB", "inspect, MB", "first decision, MB"))

@@ -93,8 +93,8 @@ CONSTANT = {"ionosphere": ["pulse_01_im"], "segment": ["region_pixel_count"]}
 CODES = {"adult": ["capital_gain"]}
 # ... rows that are in the files twice, which rows of few values, as in mammographic_masses, are by chance, ...
 COPIED = {"segment", "spambase", "wine_quality_red", "wine_quality_white"}
-# ... tables whose rows are in an order, with what the files show of it. Shuffled, none has a finding
-# (sepc_benchmarks.row_order). Only electricity is known to be in the order of time; ...
+# ... tables whose rows are in an order, with what the files show of it. Shuffled, none has a finding.
+# Only electricity is known to be in the order of time; ...
 IN_ORDER = {
     "blood_transfusion": "500 rows and then 248 more, each sorted by months since the last donation: 3 to 23, 3 to 22",
     "covertype": "by region: 84 to 100 % of the first three eighths lie in wilderness area 1, and none of the last",

@@ -8,7 +8,7 @@ def postgres():
     """A connection to a server of our own."""
     pytest.importorskip("psycopg")
     pytest.importorskip("pandas")
-    from sepc_benchmarks.databases import Postgres, postgres_programs, postgres_server
+    from databases import Postgres, postgres_programs, postgres_server
 
     if postgres_programs() is None:
         pytest.skip("there is no PostgreSQL server")
@@ -23,7 +23,7 @@ def duck():
     """DuckDB in memory."""
     pytest.importorskip("duckdb")
     pytest.importorskip("pandas")
-    from sepc_benchmarks.databases import DuckDB
+    from databases import DuckDB
 
     engine = DuckDB()
     yield engine
@@ -34,7 +34,7 @@ def duck():
 def sqlite():
     """SQLite in memory."""
     pytest.importorskip("pandas")
-    from sepc_benchmarks.databases import SQLite
+    from databases import SQLite
 
     engine = SQLite()
     functions = {name for (name,) in engine.connection.execute("SELECT name FROM pragma_function_list")}

@@ -44,13 +44,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def attack_records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """A row for each attack that its promise covers, with Holm's correction over all of them."""
-    family = [one for one in outcomes if one.attack.kind is Kind.ATTACK]
-    adjusted = holm([one.p_value for one in family])
-    return [_counts(one) | {"p, Holm": p} for one, p in zip(family, adjusted, strict=True)]
-
-
 def other_records(outcomes: Sequence[Outcome], kind: Kind) -> list[dict[str, Any]]:
     """A row for each control, or for each attack that is ruled out."""
     family = [one for one in outcomes if one.attack.kind is kind]

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
 
-Records = list[dict[str, Any]]
-Tables = dict[str, Records]
 Rows = NDArray[np.float64]
 Labels = NDArray[np.int64]
 

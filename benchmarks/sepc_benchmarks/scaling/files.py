@@ -17,11 +17,12 @@ from threadpoolctl import threadpool_limits
 from sepc.estimators.sep import fitting
 from sepc.points.blocks import Block
 from sepc.points.streams import labelled_blocks
-from sepc_benchmarks.scaling.data import Drawn, Records, forget_peak, peak_megabytes
+from sepc_benchmarks.measure import Tables
+from sepc_benchmarks.scaling.data import Drawn, forget_peak, peak_megabytes
 from sepc_benchmarks.scaling.fits import classifier
 
 
-def parquet(drawn: Drawn, most: int, fit_rows: int) -> Records:
+def parquet(drawn: Drawn, most: int, fit_rows: int) -> Tables:
     """Written to a temporary folder, read once bare, then fitted by a process of its own."""
     folder = Path(tempfile.mkdtemp())
     try:
@@ -34,7 +35,7 @@ def parquet(drawn: Drawn, most: int, fit_rows: int) -> Records:
     finally:
         shutil.rmtree(folder)
     head = {"rows": f"{drawn.n:,} x {drawn.d}", "GB of files": size / 1e9, "fit_rows": f"{fit_rows:,}"}
-    return [head | fitted | {"seconds of a bare pass": bare, "x bare": fitted["seconds"] / bare}]
+    return {"parquet": [head | fitted | {"seconds of a bare pass": bare, "x bare": fitted["seconds"] / bare}]}
 
 
 def bare_read(files: Path) -> float:

@@ -11,16 +11,8 @@ from sepc import SEPClassifier
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.model.membership import squared_radii
 from sepc.points import engines
-from sepc_benchmarks.scaling.data import (
-    Drawn,
-    Records,
-    Tables,
-    cluster,
-    cpu_seconds,
-    forget_peak,
-    peak_megabytes,
-    seconds_of_nothing,
-)
+from sepc_benchmarks.measure import Records, Tables
+from sepc_benchmarks.scaling.data import Drawn, cluster, cpu_seconds, seconds_of_nothing
 from sepc_benchmarks.scaling.scoring import on_dask
 
 # A row whose squared radius in some ellipsoid is this near to 1 may fall on either side with another order of sums.
@@ -32,7 +24,6 @@ FIT = {
         *("seconds", "seconds in memory", "x in memory", "x in memory, less empty passes"),
         *("processor seconds", "the same in memory"),
     ),
-    "traffic": ("passes", "kB moved a pass", "ms an empty pass", "MB of the driver"),
     "agreement": ("ellipsoids", "same as in blocks", "labels unlike memory's", "of these on a boundary"),
 }
 ARRAYS = ("centers", "roots", "owners", "isolated", "shift", "scale", "class_counts")
@@ -62,33 +53,27 @@ def fit_on_points(model: SEPClassifier, training: TrainingSet) -> float:
 def fit_on_workers(client: Any, drawn: Drawn, most: int, **options: Any) -> tuple[SEPClassifier, dict[str, Any]]:
     model = classifier(most, **options)
     X, y = drawn.on_dask(client)
-    forget_peak()
-    before, busy, started = peak_megabytes(), cpu_seconds(client), time.perf_counter()
-    with Traffic() as traffic:
+    busy, started = cpu_seconds(client), time.perf_counter()
+    with Passes() as passes:
         training = TrainingSet.of_collection(X, y)
         del X, y
         seconds = time.perf_counter() - started + fit_on_points(model, training)
     return model, {
         "seconds": seconds,
         "processor seconds": cpu_seconds(client) - busy,
-        "passes": len(traffic.bytes),
-        "kB moved a pass": float(np.mean(traffic.bytes)) / 1e3,
-        "MB of the driver": peak_megabytes() - before,
-        "ms an empty pass": 1e3 * seconds_of_nothing(training.rows),
+        "seconds of empty passes": passes.n * seconds_of_nothing(training.rows),
     }
 
 
-class Traffic:
-    """How many bytes the workers send to this process in each pass."""
+class Passes:
+    """How often this process waits for answers of the workers."""
 
-    def __enter__(self) -> Traffic:
-        self.bytes: list[int] = []
-        self.waiting = engines.answers_of
+    def __enter__(self) -> Passes:
+        self.n, self.waiting = 0, engines.answers_of
 
         def answers(client: Any, futures: Any) -> Any:
-            found = self.waiting(client, futures)
-            self.bytes.append(sum(map(len, found)))
-            return found
+            self.n += 1
+            return self.waiting(client, futures)
 
         engines.answers_of = answers
         return self
@@ -110,11 +95,10 @@ def fit(client: Any, drawn: Drawn, most: int, n_new: int, fit_rows: int) -> dict
     busy, started = cpu_seconds(), time.perf_counter()
     in_memory.fit(X, y)
     busy, memory_seconds = cpu_seconds() - busy, time.perf_counter() - started
-    latency = record["passes"] * record["ms an empty pass"] / 1e3
     times = {
         "seconds in memory": memory_seconds,
         "x in memory": record["seconds"] / memory_seconds,
-        "x in memory, less empty passes": (record["seconds"] - latency) / memory_seconds,
+        "x in memory, less empty passes": (record["seconds"] - record["seconds of empty passes"]) / memory_seconds,
         "the same in memory": busy,
     }
     head = {"rows": f"{drawn.n:,} x {drawn.d}", "fit_rows": f"{fit_rows:,}"}
@@ -139,7 +123,7 @@ def fits(chosen: list[tuple[Drawn, int]], most: int, n_new: int) -> Tables:
     return {title: [{name: one[name] for name in (*HEAD, *names)} for one in records] for title, names in FIT.items()}
 
 
-def speedup(model: SEPClassifier, drawn: Drawn) -> Records:
+def speedup(model: SEPClassifier, drawn: Drawn) -> Tables:
     """Scoring with one worker and with two."""
     records: Records = []
     for n_workers in (1, 2):
@@ -148,4 +132,4 @@ def speedup(model: SEPClassifier, drawn: Drawn) -> Records:
         records.append({"workers": n_workers, "scored": scored["rows"], "seconds to score": scored["seconds"]})
     for record in records:
         record["speed-up"] = records[0]["seconds to score"] / record["seconds to score"]
-    return records
+    return {"speedup": records}

@@ -1,1 +1,1 @@
-"""Parts of the benchmark of the same name."""
+"""Parts of the suite `speed`."""

@@ -15,10 +15,10 @@ from sepc import SEPClassifier
 from sepc.errors import FlatSetWarning
 from sepc.estimators.sep.training_set import GivenColumns, TrainingSet
 from sepc.points.blocks import ArrayBlocks, Block, BlockLabels, LabelledBlocks
-from sepc_benchmarks.measure import bare_pass
+from sepc_benchmarks.measure import Records, Tables, bare_pass
 from sepc_benchmarks.timing.data import TEST_SEED, Rows, Split, noisy, noisy_blocks
 from sepc_benchmarks.timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF, made
-from sepc_benchmarks.timing.turns import Records, Tables, Taken, in_turns
+from sepc_benchmarks.timing.turns import Taken, in_turns
 from sepc_benchmarks.trust.suite import rows_of
 
 CACHE = Path(".bench-trust")
@@ -43,14 +43,12 @@ def sets(names: tuple[str, ...], rounds: int) -> Tables:
         rows = rows_of(name, CACHE)
         X, _, y, _ = train_test_split(rows.X, rows.y, train_size=0.8, stratify=rows.y, random_state=0)
         taken = timed_fits(made(*peers), X, y, rounds)
-        head = {"data set": name, "rows": len(X), "features": X.shape[1], "classes": rows.n_classes}
-        times = {f"{one}, s": taken[one].seconds for one in peers}
-        each.append(head | times | {"ours x HGB": taken[OURS].seconds / taken[HGB].seconds})
-    return {"sets mean": [_averaged(one, each) for one in peers], "sets": each}
+        each.append({one: taken[one].seconds for one in peers})
+    return {"sets mean": [_averaged(one, each) for one in peers]}
 
 
 def _averaged(name: str, each: Records) -> dict[str, Any]:
-    seconds, hgb = (np.array([record[f"{one}, s"] for record in each]) for one in (name, HGB))
+    seconds, hgb = (np.array([record[one] for record in each]) for one in (name, HGB))
     return {
         "model": name,
         "data sets": len(each),

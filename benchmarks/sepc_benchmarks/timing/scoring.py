@@ -1,4 +1,4 @@
-"""One case, small batches and a million rows, and how scoring grows with ellipsoids."""
+"""One case, small batches and a million rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pandas as pd
 
 from sepc import SEPClassifier
 from sepc.onnx import export
+from sepc_benchmarks.measure import Records, Tables
 from sepc_benchmarks.timing.data import TEST_SEED, Rows, noisy
 from sepc_benchmarks.timing.learners import EBM, HGB, LIGHTGBM, LR, OURS, RF, made
-from sepc_benchmarks.timing.turns import Records, Tables, Task, in_turns
+from sepc_benchmarks.timing.turns import Task, in_turns
 
 # Rows of a tile, as in sepc/model/membership.py.
 TILE_ROWS = 512
@@ -53,7 +54,7 @@ def onnx_task(session: onnxruntime.InferenceSession, rows: Rows) -> Task:
 
 
 def batches(n_fit: int, sizes: tuple[int, ...], peers: tuple[str, ...], rounds: int) -> Tables:
-    """Milliseconds of batches of each size, and what they are of HGB's."""
+    """Milliseconds of batches of each size."""
     X, y = noisy(n_fit)
     models = {name: model.fit(X, y) for name, model in made(OURS, *peers).items()}
     ours, named = models.pop(OURS), [f"x{j}" for j in range(X.shape[1])]
@@ -75,9 +76,7 @@ def batches(n_fit: int, sizes: tuple[int, ...], peers: tuple[str, ...], rounds: 
             tasks[WHY] = partial(reason, ours, rows)
         for name, taken in in_turns(tasks, rounds).items():
             milliseconds.setdefault(name, {})[_counted(n)] = 1e3 * taken.seconds
-    hgb = milliseconds[HGB]
-    ratios = [{"model": name} | {n: ms / hgb[n] for n, ms in own.items()} for name, own in milliseconds.items()]
-    return {"batches": [{"model": name} | own for name, own in milliseconds.items()], "batches to HGB": ratios}
+    return {"batches": [{"model": name} | own for name, own in milliseconds.items()]}
 
 
 def _counted(n: int) -> str:

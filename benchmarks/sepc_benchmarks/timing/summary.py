@@ -1,28 +1,16 @@
-"""What the tables come to: ours beside HGB for every job, who is quicker than we are, and the aims we set ourselves."""
+"""What the tables come to: ours beside HGB for every job, and who is quicker than we are."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sepc_benchmarks.timing.learners import HGB, OURS, RF
+from sepc_benchmarks.measure import Records
+from sepc_benchmarks.timing.learners import HGB, OURS
 from sepc_benchmarks.timing.scoring import BARE, DECIDE, PROBABILITIES
-from sepc_benchmarks.timing.turns import Records
 
 Results = Mapping[str, Records]
-
-# Jobs, by how their names start, and the most they may take of HGB's time; those with an accuracy must not lose any.
-MOST_OF_HGB = {
-    "decide 1 row": 1.0,
-    "decide 100 rows": 2.0,
-    "probabilities": 0.4,
-    "fit, mean": 1.0,
-    "fit 100,000 x": 1.0,
-    "fit 1,000,000 x": 1.0,
-}
-AT_MOST_LINEAR = (("fit, blocks", "rows"), ("fit", "classes"))
 
 
 @dataclass(frozen=True)
@@ -93,27 +81,3 @@ def _times(ratio: float) -> str:
 
 def _shown(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
-
-
-def aims(results: Results) -> Records:
-    """What we want, and what was measured."""
-    found: Records = []
-    for job in _jobs(results):
-        for start, limit in MOST_OF_HGB.items():
-            if job.name.startswith(start):
-                found.append(_aim(f"{job.name}: time over HGB's", job.ours / job.seconds[HGB], most=limit))
-                if job.accuracy:
-                    apart = job.accuracy[OURS] - job.accuracy[HGB]
-                    found.append(_aim(f"{job.name}: accuracy less HGB's", apart, least=-0.005))
-        if job.name.startswith("fit letter"):
-            found.append(_aim(f"{job.name}: time over RF's", job.ours / job.seconds[RF], most=2.0))
-            found.append(_aim(f"{job.name}: accuracy", job.accuracy[OURS], least=0.95))
-    for one in results.get("exponents", []):
-        if one["model"] == OURS and (one["what"], one["in"]) in AT_MOST_LINEAR:
-            found.append(_aim(f"{one['what']}: exponent in {one['in']}", one["exponent"], most=1.0))
-    return found
-
-
-def _aim(name: str, measured: float, most: float = math.inf, least: float = -math.inf) -> dict[str, Any]:
-    wanted = f"at most {most:g}" if most < math.inf else f"at least {least:g}"
-    return {"aim": name, "wanted": wanted, "measured": measured, "met": "yes" if least <= measured <= most else "no"}

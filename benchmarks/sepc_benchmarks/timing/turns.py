@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sepc_benchmarks.measure import TURN_SECONDS
 
-Records = list[dict[str, Any]]
-Tables = dict[str, Records]
 Task = Callable[[], object]
 
 ROUNDS = 5

@@ -1,15 +1,14 @@
-"""Fits and scores of more features, more classes and more ellipsoids, and of large sets of many classes."""
+"""Fits and scores of more features and more classes, and of large sets of many classes."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from sepc import SEPClassifier
+from sepc_benchmarks.measure import Records, Tables
 from sepc_benchmarks.timing.data import TEST_SEED, Split, first_letters, noisy, split_of
 from sepc_benchmarks.timing.fits import timed_fits
 from sepc_benchmarks.timing.learners import HGB, OURS, RF, made
-from sepc_benchmarks.timing.turns import Records, Tables, in_turns
+from sepc_benchmarks.timing.turns import in_turns
 
 
 def features(widths: tuple[int, ...], n: int, n_score: int, rounds: int) -> Tables:
@@ -66,19 +65,3 @@ def large(name: str, n_train: int, most_test: int, rounds: int, peers: tuple[str
 
 def _microseconds(seconds: float, split: Split) -> float:
     return 1e6 * seconds / len(split.X_test)
-
-
-def settings(name: str, values: tuple[Any, ...], n: int, n_score: int, rounds: int) -> Tables:
-    """One setting of ours at several values: what it does to times and to accuracy."""
-    X, y = noisy(n)
-    new, new_labels = noisy(n_score, seed=TEST_SEED)
-    split = Split(X, y, new, new_labels)
-    records: Records = []
-    models = {str(value): SEPClassifier(**{name: value}) for value in values}
-    fitted = timed_fits(models, X, y, rounds)
-    scored = in_turns({one: partial(model.predict_proba, new) for one, model in models.items()})
-    for value, (one, model) in zip(values, models.items(), strict=True):
-        head = {"rows": n, name: value, "ellipsoids": model.model_.n_ellipsoids, "seconds to fit": fitted[one].seconds}
-        told = {"microseconds a row": _microseconds(scored[one].seconds, split), "accuracy": split.accuracy(model)}
-        records.append(head | told | {"runs": fitted[one].n_runs})
-    return {name: records}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from sepc_benchmarks.trust.learners import (
     AT_FULL_SIZE,
-    DEFAULT,
     KNOWN,
-    LAYERED,
     LAYERS,
     LEARNERS,
     SCORES,
@@ -30,9 +27,7 @@ from sepc_benchmarks.trust.suite import (
     FULL_SIZE,
     LARGE,
     MOST_ROWS,
-    QUICK,
     SETS,
-    SMALLEST,
     UNSEEN,
     Rows,
     rows_of,
@@ -140,28 +135,6 @@ PARTS = {
         Plan("layers", SETS, (*SCORES, *LAYERS), n_seeds=1, n_folds=5),
     )
 }
-FEW = {DEFAULT, LAYERED, "RF", "HGB", "LightGBM", "hyperboxes", *SCORES, *LAYERS}
-
-
-def plans(options: argparse.Namespace) -> dict[str, Plan]:
-    """What the command line asks for, part by part."""
-    asked = [PARTS[name] for name in options.parts]
-    if options.smallest:
-        asked = [
-            replace(plan, data_sets=SMALLEST[plan.part], learners=_few(plan), n_seeds=1, n_folds=min(plan.n_folds, 2))
-            for plan in asked
-        ]
-    elif options.quick:
-        asked = [replace(plan, data_sets=QUICK, n_seeds=1) for plan in asked if plan.data_sets == SETS]
-    if options.sets:
-        asked = [replace(plan, data_sets=tuple(options.sets)) for plan in asked if plan.split_by != BY_TIME]
-    if options.seeds:
-        asked = [replace(plan, n_seeds=options.seeds) for plan in asked]
-    return {plan.part: plan for plan in asked}
-
-
-def _few(plan: Plan) -> tuple[str, ...]:
-    return tuple(name for name in plan.learners if name in FEW)
 
 
 class Folds:
@@ -184,28 +157,20 @@ class Folds:
                     found[fold] = record
         return found
 
-    def end(self, fold: Fold, status: str, **facts: Any) -> None:
+    def end(self, fold: Fold, status: str) -> None:
         """Note how a fold ended."""
-        record = {**asdict(fold), "settings": fold.settings, "status": status, **facts}
+        record = {**asdict(fold), "settings": fold.settings, "status": status}
         with self.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(record) + "\n")
 
-    def store(self, fold: Fold, arrays: Mapping[str, NDArray[Any]], **facts: float) -> None:
-        """Keep the arrays of a fold that ended well, and what it cost."""
+    def store(self, fold: Fold, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the arrays of a fold that ended well."""
         path = self.folder / "folds" / fold.file
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(path, **arrays)  # type: ignore[arg-type]  # no array is called allow_pickle
-        self.end(fold, DONE, **{name: round(value, 4) for name, value in facts.items()})
+        self.end(fold, DONE)
 
     def arrays(self, fold: Fold) -> dict[str, NDArray[Any]]:
         """The arrays of a fold that ended well."""
         with np.load(self.folder / "folds" / fold.file) as stored:
             return dict(stored)
-
-    def forget(self, learners: Iterable[str]) -> None:
-        """Drop all figures of these learners."""
-        dropped = set(learners)
-        if dropped and self.log.exists():
-            lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if json.loads(line)["learner"] not in dropped]
-            self.log.write_text("".join(kept), encoding="utf-8")

@@ -1,31 +1,22 @@
-"""The learners that are compared: each gives a label, and how sure it is of it.
-
-Track A has models that stand alone, Track B ways to say how far to trust the labels of a base model.
-"""
+"""The learners that are compared: models that stand alone, and ways to say how far to trust the labels of a model."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+import sepc
 from sepc import SEPClassifier, TrustedClassifier
 from sepc_benchmarks.trust.peers import PEERS
-from sepc_benchmarks.trust.without_ellipsoids import CurvesAlone
 
 DEFAULT, LAYERED = "SEP-C", "RF + layer"
-OURS: dict[str, Any] = {
-    DEFAULT: SEPClassifier(),
-    "SEP-C counts": SEPClassifier(trust="counts"),
-    "SEP-C published": SEPClassifier.as_published(),
-    "curves alone": CurvesAlone(),
-    LAYERED: TrustedClassifier(PEERS["RF"]),
-}
-LEARNERS = OURS | PEERS
+LEARNERS: dict[str, Any] = {DEFAULT: SEPClassifier(), LAYERED: TrustedClassifier(PEERS["RF"])} | PEERS
 STRONGEST = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "CatBoost") if name in LEARNERS)
 AT_FULL_SIZE = tuple(name for name in (DEFAULT, "RF", "HGB", "LightGBM", "LR") if name in LEARNERS)
 
@@ -43,21 +34,21 @@ def label_and_trust(model: Any, X: NDArray[np.float64]) -> tuple[NDArray[Any], N
     if hasattr(model, "decide"):
         decisions = model.decide(X)
         return np.asarray(decisions.label), np.asarray(decisions.trust)
-    if hasattr(model, "label_and_trust"):
-        return model.label_and_trust(X)
     probabilities = np.asarray(model.predict_proba(X))
     return np.asarray(model.classes_)[probabilities.argmax(axis=1)], probabilities.max(axis=1)
 
 
-def checked_names(asked: Sequence[str] | None) -> list[str]:
-    """The learners asked for in that order, all of them if nobody asked; a name that no learner has is an error."""
-    names = list(KNOWN) if asked is None else list(asked)
-    if unknown := sorted(set(names) - set(KNOWN)):
-        raise SystemExit(f"No learner is called {', '.join(unknown)}; there are {', '.join(KNOWN)}.")
-    return names
+@cache
+def source() -> str:
+    """A digest of the library's source: when it changes, what our own learners said is out of date."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(sepc.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def settings_of(learner: Any) -> str:
     """A short fingerprint of a learner's settings; figures of other settings are not reused."""
+    own = source() if type(learner).__module__.startswith("sepc.") else ""
     text = repr(sorted((name, repr(value)) for name, value in learner.get_params().items()))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256((own + text).encode()).hexdigest()[:8]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from sepc.metrics import augrc, aurc, ece
+from sepc.metrics import aurc, ece
 from sepc_benchmarks.trust.folds import DONE, Fold, Folds, Plan
 from sepc_benchmarks.trust.learners import BASES
 from sepc_benchmarks.trust.scores import OURS, PEERS
@@ -47,11 +47,10 @@ class Outcome:
     """One learner, or one score of one base model, on one data set: its decisions for each complete drawing."""
 
     drawings: dict[int, Pooled]
-    facts: list[dict[str, float]] = field(default_factory=list)
 
     def on(self, drawings: Iterable[int]) -> Outcome:
         """The same for some of the drawings."""
-        return Outcome({seed: self.drawings[seed] for seed in drawings}, self.facts)
+        return Outcome({seed: self.drawings[seed] for seed in drawings})
 
     def mean(self, metric: Callable[[Any, Any], float]) -> float:
         """Mean over the drawings."""
@@ -61,11 +60,6 @@ class Outcome:
     def aurc(self) -> float:
         """Area under the risk-coverage curve."""
         return self.mean(aurc)
-
-    @cached_property
-    def augrc(self) -> float:
-        """Area under the generalised risk-coverage curve."""
-        return self.mean(augrc)
 
     @cached_property
     def ece(self) -> float:
@@ -89,11 +83,6 @@ class Outcome:
             self.mean(lambda _, trust: float(np.sum(trust >= MIN_TRUST))),
             self.mean(lambda correct, trust: float(np.sum(correct & (trust >= MIN_TRUST)))),
         )
-
-    def fact(self, name: str) -> float | None:
-        """Mean over the folds of what was noted of each, such as the seconds to fit."""
-        values = [facts[name] for facts in self.facts if name in facts]
-        return float(np.mean(values)) if values else None
 
 
 Outcomes = dict[str, dict[str, Outcome]]  # data set, then learner or score; what is not in the cache is not here
@@ -133,7 +122,6 @@ def _outcome(plan: Plan, folds: Folds, ended: Ended, name: str, learner: str, tr
         parts = plan.of(name, learner, seed)
         if is_complete(parts, ended):
             outcome.drawings[seed] = _pooled([folds.arrays(fold) for fold in parts], trust)
-            outcome.facts.extend(ended[fold] for fold in parts)
     return outcome
 
 

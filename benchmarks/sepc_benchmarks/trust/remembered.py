@@ -1,17 +1,14 @@
-"""Base models of Track B, fitted once: what they say of rows is kept in the cache for all who cross-fit them alike."""
+"""Base models, fitted once: what they say of rows is kept in the cache for all who cross-fit them alike."""
 
 from __future__ import annotations
 
 import hashlib
-import time
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-
-seconds_fitting = 0.0
 
 
 class Remembered(ClassifierMixin, BaseEstimator):
@@ -46,8 +43,5 @@ class Remembered(ClassifierMixin, BaseEstimator):
 
     def _fitted(self) -> Any:
         if not hasattr(self, "fitted_"):
-            global seconds_fitting
-            started = time.process_time()
             self.fitted_ = clone(self.estimator).fit(self.rows_, self.labels_)
-            seconds_fitting += time.process_time() - started
         return self.fitted_

@@ -1,7 +1,7 @@
-"""Track B: ways to say how far to trust the labels of one base model; all learn from the training rows alone.
+"""Ways to say how far to trust the labels of one base model; all learn from the training rows alone.
 
 The base model is fitted on all training rows, and five times more to see its probabilities of rows it has not seen.
-These out-of-fold probabilities are what isotonic regression, temperature and conformal p-values learn from.
+These out-of-fold probabilities are what isotonic regression and temperature learn from.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sepc_benchmarks.trust.jiang import JiangScore
 from sepc_benchmarks.trust.learners import FOLDS_OF_LAYERS
 
 OURS = "TrustedClassifier"
-PEERS = ("raw", "isotonic", "temperature", "Jiang", "conformal")
-NOT_PROBABILITIES = ("Jiang", "conformal")
+PEERS = ("raw", "isotonic", "temperature", "Jiang")
+NOT_PROBABILITIES = ("Jiang",)
 SMALLEST_PROBABILITY = 1e-6
 
 
@@ -55,7 +55,6 @@ def all_scores(
         "isotonic": isotonic(unseen, probabilities),
         "temperature": temperature(unseen, probabilities),
         "Jiang": JiangScore().fit(scaler.transform(X), y).score(scaler.transform(X_new), label),
-        "conformal": conformal(unseen, probabilities),
     }
 
 
@@ -75,20 +74,6 @@ def temperature(unseen: Unseen, probabilities: NDArray[np.float64]) -> NDArray[n
 
     found = minimize_scalar(loss, bounds=(-3, 3), method="bounded")
     return softmax(_logs(probabilities) / np.exp(found.x), axis=1).max(axis=1)
-
-
-def conformal(unseen: Unseen, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One minus the largest conformal p-value of another label, ties by the p-value of the label itself.
-
-    The p-value of a class is the share of unseen rows to whose true class the model gave no larger probability. Counted
-    within classes instead, it forgets how common they are, and ranked errors far worse on all sets tried.
-    """
-    rows, label = np.arange(len(probabilities)), probabilities.argmax(axis=1)
-    own = np.sort(unseen.probabilities[np.arange(len(unseen.y)), unseen.y])
-    p_values = (np.searchsorted(own, probabilities, side="right") + 1) / (len(own) + 1)
-    credibility = p_values[rows, label]
-    p_values[rows, label] = -np.inf
-    return 1 - p_values.max(axis=1) + credibility / (len(own) + 1)
 
 
 def _logs(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -22,9 +22,8 @@ SMALLEST = {
     **dict.fromkeys(("models", "together", "full size", "by time", "layers"), ("iris",)),
     "unseen": ("wine",),
 }
-QUICK = ("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion")
-SETS = (  # the quick ones first, so that a run that was stopped says something
-    *QUICK,
+SETS = (
+    *("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion"),
     "sonar",
     "heart_cleveland",
     "ionosphere",

@@ -9,25 +9,19 @@ from dataclasses import dataclass
 class Thinned:
     """A peer that takes part in some parts and drawings alone, on all their sets or on some."""
 
-    why: str
     sets: tuple[str, ...] | None = None
     parts: tuple[str, ...] = ("models",)
     n_seeds: int = 1
 
 
-SMALL = (
-    *("parkinsons", "haberman", "vertebral_column_2c", "glass", "ecoli", "blood_transfusion", "sonar"),
-    *("heart_cleveland", "ionosphere", "wdbc", "ilpd", "mammographic_masses", "german_credit_numeric", "vehicle"),
-)
 QUICK_FOR_EBM = (
     *("haberman", "vertebral_column_2c", "blood_transfusion", "heart_cleveland", "ilpd", "mammographic_masses"),
     *("german_credit_numeric", "htru2", "adult"),
 )
+# A fit of CatBoost takes a minute and more if classes or rows are many; one of the EBM 9 s, here at most 6 s.
 THINNED = {
-    "CatBoost": Thinned("a minute a fit and more if classes or rows are many", parts=("models", "together"), n_seeds=2),
-    "EBM": Thinned("9 s a fit; the sets where it took at most 6 s", QUICK_FOR_EBM),
-    "hyperboxes": Thinned("the weakest peers"),
-    "random hyperboxes": Thinned("the weakest peers; the sets where a fit took at most 1.5 s", SMALL),
+    "CatBoost": Thinned(parts=("models", "together"), n_seeds=2),
+    "EBM": Thinned(QUICK_FOR_EBM),
 }
 
 

@@ -34,7 +34,7 @@ FEWEST_ROWS = 10
 # A third of the feedback is held out to choose the recipe.
 N_THIRDS = 3
 # With fewer rows than this, a region's model is never fitted on the region alone: a third of them cannot show whether
-# that is better. On small samples in sepc_benchmarks.repair it was worse.
+# that is better. On small samples it was worse.
 FEWEST_ALONE = 100
 
 

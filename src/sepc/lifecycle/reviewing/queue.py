@@ -26,8 +26,7 @@ from sepc.lifecycle.reviewing.certificate import Certificate, Evidence, certific
 from sepc.lifecycle.rows import RowRegions, SharedState, decide_in_memory, synchronized
 from sepc.wording import check_number, counted
 
-# With fewer rows, the shares of bands are too inaccurate: docs/explanation/reviewing.md says how often that broke a
-# certificate.
+# With fewer rows, the shares of bands are too inaccurate, which broke certificates.
 FEWEST_ROWS = 300
 # Sets that would take longer than this to certify are not aimed at.
 DAYS_OF_PATIENCE = 365
