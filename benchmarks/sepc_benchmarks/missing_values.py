@@ -79,7 +79,7 @@ def summary(outcomes: list[dict[str, Any]]) -> Records:
     for kind in GAPS:
         for learner in LEARNERS:
             means = {metric: round(mean(outcomes, metric, gaps=kind, learner=learner), 4) for metric in METRICS}
-            beaten = {
+            beaten: dict[str, Any] = {
                 f"beaten by {mine}": "" if learner in (OURS, OURS_WITH) else n_lower(outcomes, kind, mine, learner)
                 for mine in (OURS, OURS_WITH)
             }
