@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
 import sys
-from collections.abc import Callable
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -106,7 +103,7 @@ sphinx_gallery_conf = {
 }
 
 # Files beside docs/ that pages link to, as GitHub needs it, and where they are shown here.
-AT_ROOT = "CHANGELOG|SECURITY|CONTRIBUTING|CODE_OF_CONDUCT|GOVERNANCE|MAINTAINING"
+AT_ROOT = "CHANGELOG|SECURITY|CONTRIBUTING|CODE_OF_CONDUCT"
 SHOWN_AT = {
     rf"(?:\.\./)+({AT_ROOT})\.md": lambda found: f"/reference/{found[1].lower()}.md",
     r"(?:\.\./)+docs/([\w/]+\.md)": lambda found: f"/{found[1]}",
@@ -149,29 +146,20 @@ def draw_pictures(app: object) -> None:
     draw_tutorial.draw()
 
 
-def write_command_page(app: object) -> None:
-    """The reference of the `sepc` command, as its own help gives it."""
-    from sepc.cli.entry import COMMANDS, main
+def write_generated_pages(app: object) -> None:
+    """The reference of the `sepc` command from its parsers, and of the model file from the declarations of records."""
+    import describe_commands
+    import describe_records
 
-    page = ["# The `sepc` command", "What each command says of itself with `--help`.", helped(main)]
-    for name in COMMANDS:
-        page += [f"## sepc {name}", helped(main, name)]
     folder = HERE / "reference" / "generated"
     folder.mkdir(exist_ok=True)
-    (folder / "command.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
-
-
-def helped(main: Callable[[list[str]], int], *command: str) -> str:
-    """The help of a command, as a block of text of a width that fits the page."""
-    os.environ["COLUMNS"] = "96"
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        main([*command, "--help"])
-    return f"```text\n{printed.getvalue()}```"
+    (folder / "command.md").write_text(describe_commands.page(), encoding="utf-8")
+    (folder / "records.md").write_text(describe_records.page(), encoding="utf-8")
 
 
 def setup(app) -> None:
     """Called by Sphinx."""
-    app.connect("builder-inited", write_command_page)
+    app.connect("builder-inited", write_generated_pages)
     app.connect("builder-inited", bring_notebooks)
     app.connect("builder-inited", draw_pictures)
     app.connect("source-read", with_links_inside)

@@ -12,7 +12,7 @@ from sepc.cli import main
 ROOT = Path(__file__).parents[1]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 REQUEST = ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md"
-GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "MAINTAINING.md", "GOVERNANCE.md", "CODE_OF_CONDUCT.md")]
+GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CODE_OF_CONDUCT.md")]
 NAMING = [*GUIDES, REQUEST, *FORMS]
 # What make puts there, and a file that several folders have.
 MADE = {"dist/", "state.py"}
@@ -114,7 +114,7 @@ def test_targets_and_files_that_guides_and_templates_name_are_there():
     assert named["CONTRIBUTING.md"] >= {"setup", "lint", "types", "test"}
     missing = {path.name: [name for name in files_named(path) if not (ROOT / name).exists()] for path in NAMING}
     assert {name: own for name, own in missing.items() if own} == {}
-    assert {"pyproject.toml", "tests/test_wheel.py"} <= files_named(ROOT / "MAINTAINING.md")
+    assert {"pyproject.toml", "tests/optional.py"} <= files_named(ROOT / "CONTRIBUTING.md")
 
 
 def files_named(path):

@@ -1,4 +1,4 @@
-"""The site of all versions, its links, and the table of coverage: tools that a job runs and nobody watches."""
+"""The site of all versions and its links: tools that a job runs and nobody watches."""
 
 import json
 import subprocess
@@ -11,7 +11,6 @@ TOOLS = Path(__file__).parents[1] / "tools"
 sys.path.insert(0, str(TOOLS))
 
 from add_to_site import add  # noqa: E402
-from summarise_coverage import coverage_by_part  # noqa: E402
 
 ADDRESS = "https://example.org/sepc/"
 
@@ -72,19 +71,3 @@ def test_links_that_lead_nowhere_are_named(tmp_path, link, said):
     code, printed = links_of(tmp_path)
     assert code == 1
     assert f"index.html: {link} {said}" in printed
-
-
-def test_coverage_is_added_up_by_part_and_rounded_down():
-    def file(lines, covered, branches, taken):
-        summary = {"num_statements": lines, "covered_lines": covered, "num_branches": branches}
-        return {"summary": summary | {"covered_branches": taken}}
-
-    files = {
-        "src/sepc/io/a.py": file(10, 10, 4, 2),
-        "src/sepc/io/deep/b.py": file(20, 19, 0, 0),
-        "src/sepc/cards.py": file(2000, 1999, 0, 0),
-    }
-    io, modules, everything = coverage_by_part(files)
-    assert io == {"part": "io", "lines": 30, "lines, %": 96.6, "branches": 4, "branches, %": 50.0}
-    assert (modules["part"], modules["lines, %"], modules["branches, %"]) == ("modules", 99.9, 100.0)
-    assert (everything["part"], everything["lines"]) == ("all", 2030)

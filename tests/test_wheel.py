@@ -1,4 +1,4 @@
-"""What is released holds what it should; `make test-wheel` and `make test-core` install it and run the tests."""
+"""What is released holds what it should; `make test-wheel` installs it and runs the tests."""
 
 import hashlib
 import json
@@ -23,8 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 IN_ARCHIVE = {
     *("src", "tests", "changelog.d", "docs", "examples", "benchmarks", "tools", "Makefile", "pyproject.toml"),
     *(".gitignore", "constraints.txt", "constraints-oldest.txt", "constraints-release.txt", "PKG-INFO"),
-    *("CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "LICENSE"),
-    *("MAINTAINING.md", "README.md", "SECURITY.md"),
+    *("CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
 }
 
 

@@ -37,30 +37,17 @@ class BillOfMaterials(BuildHookInterface):
 def bill_of_materials(name: str, version: str, license_expression: str, needed: list[str]) -> dict[str, Any]:
     """The library, and what it cannot run without; extras are left to those who install them."""
     own = f"pkg:pypi/{name}@{version}"
-    requirements = sorted((Requirement(text) for text in needed), key=lambda requirement: requirement.name)
+    main = {"type": "library", "bom-ref": own, "name": name, "version": version, "purl": own}
+    parts = []
+    for requirement in sorted(map(Requirement, needed), key=lambda requirement: requirement.name):
+        address = f"pkg:pypi/{requirement.name}"
+        part = {"type": "library", "bom-ref": address, "name": requirement.name, "purl": address}
+        parts.append(part | {"properties": [{"name": "sepc:requirement", "value": str(requirement.specifier)}]})
     return {
         "bomFormat": "CycloneDX",
         "specVersion": SPECIFICATION,
         "version": 1,
-        "metadata": {
-            "component": {
-                "type": "library",
-                "bom-ref": own,
-                "name": name,
-                "version": version,
-                "purl": own,
-                "licenses": [{"expression": license_expression}],
-            }
-        },
-        "components": [
-            {
-                "type": "library",
-                "bom-ref": f"pkg:pypi/{requirement.name}",
-                "name": requirement.name,
-                "purl": f"pkg:pypi/{requirement.name}",
-                "properties": [{"name": "sepc:requirement", "value": str(requirement.specifier)}],
-            }
-            for requirement in requirements
-        ],
-        "dependencies": [{"ref": own, "dependsOn": [f"pkg:pypi/{requirement.name}" for requirement in requirements]}],
+        "metadata": {"component": main | {"licenses": [{"expression": license_expression}]}},
+        "components": parts,
+        "dependencies": [{"ref": own, "dependsOn": [part["bom-ref"] for part in parts]}],
     }

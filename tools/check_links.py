@@ -7,9 +7,7 @@ Addresses of other sites are only counted: nothing is fetched.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,15 +18,14 @@ MADE_BY_SCRIPTS = {"search.html"}
 NO_PAGES = "_static"
 
 
-@dataclass
 class Page(HTMLParser):
     """The links and the places of one page."""
 
-    links: list[str] = field(default_factory=list)
-    places: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         """Called by the parser."""
@@ -40,11 +37,8 @@ class Page(HTMLParser):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="what `make docs` built")
-    folder = parser.parse_args().folder.resolve()
-    found = sorted(path for path in folder.rglob("*.html") if NO_PAGES not in path.parts)
-    pages = {path: read(path) for path in found}
+    folder = Path(sys.argv[1]).resolve()
+    pages = {path: Page(path) for path in sorted(folder.rglob("*.html")) if NO_PAGES not in path.parts}
     broken, n_inside, n_outside = [], 0, 0
     for path, page in pages.items():
         for link in page.links:
@@ -57,13 +51,6 @@ def main() -> None:
     print(f"{len(pages)} pages, {n_inside} links within them, {n_outside} to other sites (not followed)")
     if broken or not pages:
         sys.exit("\n".join([*broken, f"{len(broken)} links lead nowhere"]))
-
-
-def read(path: Path) -> Page:
-    """The links and places of a file."""
-    page = Page()
-    page.feed(path.read_text(encoding="utf-8"))
-    return page
 
 
 def what_is_wrong(link: str, path: Path, pages: dict[Path, Page]) -> str:

@@ -12,7 +12,7 @@ import atheris
 
 with atheris.instrument_imports(include=["sepc"]):
     import numpy as np
-    from hostile_files import Target, inspected, targets
+    from sepc_benchmarks.hostile_files import Target, inspected, targets
     from sepc_benchmarks.mutations import forged
 
     from sepc.errors import ForeignModelError, FormatError

@@ -4,7 +4,7 @@ The changes (a sign, a comparison, a number) are drawn from all rooms in turn, t
 the tests finds which of them reach each place; then the source is changed there, and these tests run until one fails,
 and after them the other tests of their files, which may share what was computed before.
 
-    python tools/mutate.py [--commit COMMIT] [--changes 60] [--only 3 17] [--output mutations.json]
+    python tools/mutate.py [--commit COMMIT] [--only 3 17] [--reached FOLDER]
 """
 
 import argparse
@@ -23,6 +23,7 @@ from pathlib import Path
 from queue import Queue
 
 ROOT = Path(__file__).parents[1]
+CHANGES = 60
 SECONDS = 600
 PROCESSES = 2
 QUICK = "not (slow or docs or bench)"
@@ -46,26 +47,25 @@ def reached(change):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--commit", default="HEAD", help="whose source and tests are used")
-    parser.add_argument("--changes", type=int, default=60)
     parser.add_argument("--only", type=int, nargs="*", help="the numbers of changes to try")
     parser.add_argument("--reached", type=Path, help="where which tests reach each place is kept between runs")
-    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sepc-mutate-") as folder:
         trees = [Path(folder, f"tree{i}") for i in range(PROCESSES)]
         try:
             for tree in trees:
                 subprocess.run(["git", "worktree", "add", "-q", "--detach", tree, options.commit], cwd=ROOT, check=True)
-            chosen = choose(trees[0] / "src" / "sepc", options.changes)
+            chosen = choose(trees[0] / "src" / "sepc")
             tests = reaching(trees[0], chosen, options.reached or Path(folder, "reached"))
             numbers = options.only or range(len(chosen))
-            report(list(tried(trees, chosen, tests, numbers)), options.output)
+            outcomes = [found["outcome"] for found in tried(trees, chosen, tests, numbers)]
+            print(f"{sum(own.startswith('noticed') for own in outcomes)} of {len(outcomes)} changes were noticed")
         finally:
             for tree in trees:
                 subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=False)
 
 
-def choose(source: Path, n: int) -> list[dict]:
+def choose(source: Path) -> list[dict]:
     """Places to change, from all rooms in turn, each with the text that is there and the one that replaces it."""
     rooms = defaultdict(list)
     for path in sorted(source.rglob("*.py")):
@@ -76,7 +76,7 @@ def choose(source: Path, n: int) -> list[dict]:
         drawn.shuffle(found)
     turns = sorted(room for room, found in rooms.items() if found)
     drawn.shuffle(turns)
-    return [rooms[turns[i % len(turns)]][i // len(turns)] for i in range(n)]
+    return [rooms[turns[i % len(turns)]][i // len(turns)] for i in range(CHANGES)]
 
 
 def places(name: str, text: str) -> list[dict]:
@@ -204,17 +204,6 @@ def pytest(tree: Path, arguments: list[str], until: float | None, **environment:
             return None, ""
     failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return process.returncode, (failed or [said.strip()[-200:]])[0][:160]
-
-
-def report(found: list[dict], output: Path | None) -> None:
-    """Print the sums, and what nobody noticed."""
-    n = sum(own["outcome"].startswith("noticed") for own in found)
-    print(f"{n} of {len(found)} changes were noticed")
-    for own in found:
-        if not own["outcome"].startswith("noticed"):
-            print(f"{own['number']}: {own['file']}:{own['line']} {own['old']!r} -> {own['new']!r}: {own['outcome']}")
-    if output:
-        output.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

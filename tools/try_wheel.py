@@ -23,7 +23,6 @@ REPOSITORY = (
     "test_changelog",
     "test_community",
     "test_documents",
-    "test_follow_pages",
     "test_kernel_comparison",
     "test_notebooks",
     "test_public_names",
@@ -83,19 +82,20 @@ def test(python: Path, *, quick: bool) -> None:
 
 
 def timed(what: str, step, *arguments, **options):
-    """What the step gives; its seconds are printed."""
+    """What the step gives, which is printed with its seconds."""
     start = time.perf_counter()
     answer = step(*arguments, **options)
-    print(f"{what}: {time.perf_counter() - start:.0f} s", flush=True)
+    print(f"{what}: {answer or 'done'} ({time.perf_counter() - start:.0f} s)", flush=True)
     return answer
 
 
-def run(*command: str | Path, cwd: str | Path = ROOT, quiet: bool = False) -> None:
-    """Run a command that must succeed, where no setting brings the source tree back."""
+def run(*command: str | Path, cwd: str | Path = ROOT, quiet: bool = False) -> str:
+    """What a command that must succeed prints, if it is not shown; no setting brings the source tree back."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=quiet, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout or ''}{done.stderr or ''}{' '.join(map(str, command))} failed")
+    return done.stdout or ""
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def _points(n: int, d: int) -> FloatArray:
 N_QUANTILES = 100
 # A feature counts as normal if its squared correlation with the normal quantiles of its ranks is this high, and this
 # many stored quantiles are distinct. Chosen, with the constants of `estimators/sep/fitting.py`, on the
-# first folds of the nine sets of docs/explanation/tables.md#missing-values.
+# first folds of the nine sets of docs/explanation/tables.md.
 LEAST_CORRELATION = 0.8
 FEWEST_DISTINCT = 20
 

@@ -1,12 +1,10 @@
-"""Write the tables of docs/reference/format.md that say what records hold, from the declarations in the code."""
+"""The page on the fields of each record in a model file, from the declarations in the code and their docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,9 +30,11 @@ from sepc.records import (
     Whole,
 )
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "format.md"
-BLOCK = re.compile(r"<!-- record: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 TYPES = {np.float64: "doubles", np.int64: "integers", np.bool_: "booleans"}
+INTRODUCTION = """# Fields of a model file
+
+What a file holds of each record, in the JSON of its node or as an array. [The model file](../format.md) says how nodes
+and arrays are stored, and what the letters are: sizes that are the same in all arrays of a record."""
 # An attribute in a docstring of numpydoc: one or more names, and the lines below them.
 ATTRIBUTE = re.compile(r"^(\w[\w, ]*?) ?(?::[^\n]*)?\n((?: {4}[^\n]+\n?)*)", re.MULTILINE)
 
@@ -68,6 +68,7 @@ def in_markdown(text: str, names: dict[str, str]) -> str:
 
 
 def type_of(declaration: Any, is_optional: bool) -> str:
+    """What a file holds of a field, in words."""
     match declaration:
         case Array(kind, shape):
             return f"array of {TYPES[kind]}, {' x '.join(shape)}{limits(declaration)}"
@@ -101,6 +102,7 @@ def type_of(declaration: Any, is_optional: bool) -> str:
 
 
 def limits(array: Array) -> str:
+    """The range of the numbers of an array, if they have one."""
     if array.below:
         return f", below {array.below}" + (f", from {array.low:g}" if array.low < 0 else "")
     low, high = array.low, array.high
@@ -112,24 +114,14 @@ def limits(array: Array) -> str:
 
 
 def table_of(kind: type[Any]) -> str:
+    """The fields of a record as a table in Markdown."""
     lines = ["| name | what a file holds | what it is |", "|---|---|---|"]
     lines += [f"| `{name}` | {what} | {text} |" for name, what, text in rows_of(kind)]
     return "\n".join(lines)
 
 
-def rewritten(page: str) -> str:
-    """The page with its tables made anew."""
-    kinds = {kind.__name__: kind for kind in RECORDS}
-    return BLOCK.sub(lambda found: f"<!-- record: {found[1]} -->\n\n{table_of(kinds[found[1]])}\n\n<!-- end -->", page)
-
-
-def main() -> None:
-    before = PAGE.read_text(encoding="utf-8")
-    after = rewritten(before)
-    if "--check" in sys.argv:
-        sys.exit("format.md does not say what the records are: run tools/write_format.py" if before != after else 0)
-    PAGE.write_text(after, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def page() -> str:
+    """A section for each record of ours."""
+    kinds = sorted((kind for kind in RECORDS if kind.__module__.startswith("sepc.")), key=lambda kind: kind.__name__)
+    sections = [f"## {kind.__name__}\n\n{table_of(kind)}" for kind in kinds]
+    return "\n\n".join([INTRODUCTION, *sections]) + "\n"
