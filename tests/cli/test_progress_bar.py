@@ -64,8 +64,8 @@ def test_rounds_are_seen_on_a_terminal(tmp_path):
     """A fit shows its rounds on standard error, also of a second partition, and on standard output the account."""
     pytest.importorskip("tqdm")
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=1_500)
-    table = pd.DataFrame(rng.normal(size=(1_500, 4)) + y[:, None], columns=list("abcd")).assign(target=y)
+    y = rng.integers(3, size=600)
+    table = pd.DataFrame(rng.normal(size=(600, 4)) + y[:, None], columns=list("abcd")).assign(target=y)
     table.to_parquet(tmp_path / "slow.parquet")
     ours, theirs = pty.openpty()
     words = ["fit", tmp_path / "slow.parquet", "--target", "target", "--n-impure", "0", "--output", tmp_path / "m.sepc"]
