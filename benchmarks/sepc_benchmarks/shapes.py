@@ -86,7 +86,7 @@ def texts(n: int, d: int, n_values: int) -> Table:
     """Columns of texts; each value of the first three shifts the log-odds."""
     random = np.random.default_rng(0)
     codes = random.integers(n_values, size=(n, d))
-    score = sum(random.normal(size=n_values)[codes[:, j]] for j in range(3))
+    score = sum(random.normal(size=n_values)[codes[:, j]] for j in range(min(d, 3)))
     named = pd.DataFrame({f"x{j}": np.char.add("value ", codes[:, j].astype(str)) for j in range(d)})
     return labelled(named, (score + 0.5 * random.normal(size=n) > 0).astype(int))
 

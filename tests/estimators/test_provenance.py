@@ -120,12 +120,12 @@ ROWS, LABELS = draw(240)
 
 @pytest.fixture(scope="module")
 def usual():
-    return sepc.SEPClassifier().fit(ROWS, LABELS)
+    return sepc.SEPClassifier(max_ellipsoids=40).fit(ROWS, LABELS)
 
 
 @pytest.fixture(scope="module")
 def private():
-    return sepc.SEPClassifier(keep_rows=False).fit(ROWS, LABELS)
+    return sepc.SEPClassifier(keep_rows=False, max_ellipsoids=40).fit(ROWS, LABELS)
 
 
 def rows_held(model):

@@ -152,10 +152,11 @@ def _log_odds(
 ) -> tuple[FloatArray, FloatArray]:
     """Log-odds of the classes against the overall mix, for each category, and cross-fitted for each row."""
     n_classes, n_folds = int(labels.max()) + 1, int(folds.max(initial=-1)) + 1
+    n_codes = max(n_values, int(codes.max(initial=0)) + 1)
     if n_classes == 1:
         return np.zeros((n_values, 1)), np.zeros((len(codes), 1))
-    cells = np.ravel_multi_index((folds + 1, codes, labels), (n_folds + 1, n_values, n_classes))
-    counts = np.bincount(cells, minlength=(n_folds + 1) * n_values * n_classes).reshape(-1, n_values, n_classes)
+    cells = np.ravel_multi_index((folds + 1, codes, labels), (n_folds + 1, n_codes, n_classes))
+    counts = np.bincount(cells, minlength=(n_folds + 1) * n_codes * n_classes).reshape(-1, n_codes, n_classes)
     total = counts.sum(axis=0)
     usual = _centre(total.sum(axis=0, keepdims=True) / len(codes))
     # Rows that are never left out are encoded as the overall mix.
@@ -165,8 +166,9 @@ def _log_odds(
         mix = seen.sum(axis=0) / seen.sum()
         smooth = SMOOTHING / unit
         shares = (seen + smooth * mix) / (seen.sum(axis=1, keepdims=True) + smooth)
-        of_folds.append(_centre(shares) - usual)
-        of_rows[left_out] = of_folds[-1][codes[left_out]]
+        encodings = _centre(shares) - usual
+        of_folds.append(encodings[:n_values])
+        of_rows[left_out] = encodings[codes[left_out]]
     # The mean over folds: an encoding from all rows would put a category farther out than any of its training rows.
     return np.mean(of_folds or [np.zeros((n_values, usual.shape[1]))], axis=0), of_rows
 

@@ -188,6 +188,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
     out_of_fold_: FloatArray
 
     is_partition = True
+    _learned_before: Learned | None = None
 
     def __init__(
         self,
@@ -253,22 +254,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, self._settings())
-
-    @at_once
-    def fit_again(self, other: SEPClassifier, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit to most of the rows of another fit, as in cross-validation, with its penalties and number of ellipsoids.
-
-        Parameters
-        ----------
-        other : SEPClassifier
-            Fitted with the same parameters. Where it has other columns, this is `fit`.
-        X : DataFrame or array of shape (n, d)
-        y : array of shape (n,)
-        """
-        return self._fit(X, y, None, replace(self._settings(), learned=getattr(as_fitted(other), "learned_", None)))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> Self:
+        settings = self._settings()
         if isinstance(X, str | PathLike | TableFile):
             if sample_weight is not None:
                 raise TypeError("sample_weight is for rows in memory; for files it must be None.")
@@ -286,6 +272,22 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
             refitted = refit_out_of_fold(self, X, y, sample_weight, table) if table.has_gaps else None
             self.out_of_fold_ = table.of_table(self._out_of_fold(fit, table) if refitted is None else refitted)
         return self
+
+    def fit_again(self, other: SEPClassifier, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to most of the rows of another fit, as in cross-validation, with its penalties and number of ellipsoids.
+
+        Parameters
+        ----------
+        other : SEPClassifier
+            Fitted with the same parameters. Where it has other columns, this is `fit`.
+        X : DataFrame or array of shape (n, d)
+        y : array of shape (n,)
+        """
+        self._learned_before = getattr(as_fitted(other), "learned_", None)
+        try:
+            return self.fit(X, y)
+        finally:
+            self._learned_before = None
 
     @at_once
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
@@ -309,7 +311,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
 
     def _settings(self) -> FitSettings:
         """The parameters, checked."""
-        return FitSettings(**self.get_params(deep=False), who=type(self).__name__)
+        return FitSettings(**self.get_params(deep=False), who=type(self).__name__, learned=self._learned_before)
 
     def _fit_training(self, training: TrainingSet, settings: FitSettings) -> Fit:
         """Fit to complete rows, and set the fitted attributes."""

@@ -91,10 +91,11 @@ class Growing:
 def warn_if_flat(training: TrainingSet) -> None:
     """Warn of constant or collinear features among those that ellipsoids are made of."""
     rows, extent, names = training.rows, training.extent, training.columns.feature_names
+    n_features = len(names)
     if training.placed is not None:
         rows = TransformedPoints(rows, partial(np.take, indices=training.placed, axis=1))
         extent, names = Extent.of(rows), tuple(names[j] for j in training.placed)
     directions = flat_directions(extent.sized(rows), extent.spread)
-    if len(directions) and extent.spread.n > len(names):
+    if len(directions) and extent.spread.n > n_features:
         message = describe_flat(directions, extent.spread.n, names)
         warnings.warn(f"{message}; ellipsoids are given a small thickness there.", FlatSetWarning, stacklevel=6)

@@ -22,7 +22,7 @@ COMPARED_ROWS, MOST_CURVES = 2_000, 40
 # The tolerance of scores, and the bins of a single feature.
 ROUGHLY, N_BINS = 0.1, 8
 # A feature is useful if its curve varies by at least this share of the one that varies most.
-USEFUL = 0.1
+USEFUL = 0.05
 
 
 def standalone_of_many(training: TrainingSet, seed: int) -> Standalone | None:

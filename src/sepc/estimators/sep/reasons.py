@@ -36,6 +36,8 @@ MOST_FEATURES, MOST_CLASSES, MOST_MISSING = 3, 3, 3
 NEEDED = 0.75
 # A smaller loss of trust is not mentioned.
 LEAST_LOSS = 0.005
+# What is left of the log-odds after all columns is mentioned from here on.
+LEAST_REST = 0.05
 
 
 class Loss(IntEnum):
@@ -127,6 +129,8 @@ class SEPReasons:
             sentences += [self._side(i, f"{side} {subject}: ", on_side, terms)] if on_side else []
         n_others, rest = terms.rest(i, named)
         parts = [f"the other {n_others} {'together ' if n_others > 1 else ''}{log_odds(rest)}"] if n_others else []
+        if not n_others and abs(rest) >= LEAST_REST:
+            parts = [f"its neighbourhood {log_odds(rest)}"]
         others = ", ".join([*parts, f"an average case {log_odds(terms.terms.offset[i])}"])
         # If the named terms do not add up to the sum, the rest must be stated.
         is_needed = abs(sum(term.value for term in named) - total) > NEEDED * abs(total)
