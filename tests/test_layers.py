@@ -19,7 +19,7 @@ MOST_LINES = 600
 
 # Packages on one line stand side by side and do not import one another.
 LAYERS = [
-    {"_typing", "errors", "wording", "datasets"},
+    {"_typing", "errors", "wording"},
     {"records", "statistics"},
     {"cards"},
     {"documents"},
@@ -35,7 +35,8 @@ LAYERS = [
     {"model_files", "metrics", "landscape", "recourses"},
     {"views"},
     {"reporting", "plot", "onnx", "sql"},
-    {"spark", "mlflow", "geometry", "results"},
+    {"spark", "mlflow", "datasets"},
+    {"geometry", "results"},
     {"lifecycle"},
     {"cli"},
     {"__main__"},
