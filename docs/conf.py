@@ -70,7 +70,7 @@ if site := os.environ.get("SEPC_DOCS_SITE"):  # where all versions are shown; wi
         "show_version_warning_banner": True,
         "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
     }
-html_sidebars = {"gallery/**": []}
+html_sidebars = {"gallery/**": [], "tutorial/**": []}
 
 
 def needs_data(script: Path) -> bool:

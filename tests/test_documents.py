@@ -100,8 +100,8 @@ def run_blocks(page, kinds):
 
 
 def broken(printed):
-    """What was printed, with long lines broken at spaces."""
-    wrap = textwrap.TextWrapper(100, break_long_words=False, break_on_hyphens=False).wrap
+    """What was printed, with long lines broken at spaces, to fit the built pages."""
+    wrap = textwrap.TextWrapper(90, break_long_words=False, break_on_hyphens=False).wrap
     return "".join(f"{line}\n" for long in printed.rstrip().splitlines() for line in wrap(long) or [""])
 
 

@@ -150,7 +150,7 @@ class SEPDecisions(Decisions):
 
     def _extra_columns(self) -> dict[str, Any]:
         columns = {"rule": self.rule, "gauge": self.gauge, "counts_label": self.counts_label}
-        notes = {} if self.preparation is None else {"notes": self.notes}
+        notes = {} if self.preparation is None else {"notes": self.notes.astype(str)}
         return columns | {f"n_{label}": self.counts[:, i] for i, label in enumerate(self.classes)} | notes
 
     def _reasons(self) -> list[Reason]:
