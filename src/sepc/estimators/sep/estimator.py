@@ -324,9 +324,10 @@ class SEPClassifier(CallbackSupport, DecidingClassifier[SEPDecisions]):
         """
         self._learned_before = getattr(as_fitted(other), "learned_", None)
         try:
-            return self.fit(X, y)
+            self.fit(X, y)
         finally:
             self._learned_before = None
+        return self
 
     @at_once
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:
