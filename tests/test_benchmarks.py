@@ -11,7 +11,7 @@ LONG = {
     *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
     *("gaps", "growth", "hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
     *("monotone", "privacy", "real_tables", "recourse", "recourse_exchange", "recourse_relations", "recourse_table"),
-    *("repair", "scale", "score_command", "speed", "sql", "suspects"),
+    *("repair", "scale", "score_command", "shapes", "speed", "sql", "suspects"),
 }
 
 
