@@ -54,12 +54,6 @@ def normal(n: int, d: int, gaps: float = 0.0) -> Table:
     return labelled(X, y)
 
 
-def noise(n: int, d: int) -> Table:
-    """Columns that say nothing about the labels."""
-    random = np.random.default_rng(0)
-    return labelled(random.normal(size=(n, d)), random.integers(2, size=n))
-
-
 def binary(n: int, d: int) -> Table:
     """Columns of zeros and ones."""
     random = np.random.default_rng(0)
@@ -106,7 +100,7 @@ def real(name: str) -> Callable[[], Table]:
 REAL = ("electricity", "adult", "magic_gamma_telescope", "phoneme", "wine_quality_white", "satimage", "covertype")
 SHAPES: dict[str, Callable[[], Table]] = {name: real(name) for name in REAL} | {
     "whole numbers": lambda: whole(100_000, 12),
-    "noise": lambda: noise(100_000, 10),
+    "noise": lambda: (normal(100_000, 10)[0], np.random.default_rng(1).integers(2, size=100_000)),
     "zeros and ones": lambda: binary(10_000, 300),
     "wide": lambda: normal(200, 5_000),
     "gaps": lambda: normal(20_000, 30, 0.9),

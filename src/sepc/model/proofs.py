@@ -11,7 +11,7 @@ import numpy as np
 from sepc.cards import Card, ShownAsCard
 from sepc.model.sep_model import SEPModel
 from sepc.model.standalone import UP
-from sepc.wording import counted, listed, plain, shown
+from sepc.wording import MOST_NAMES, counted, listed, plain, shown
 
 # Computed probabilities follow the proof up to this much, from the rounding of exponentials.
 ROUNDING = 1e-12
@@ -87,7 +87,7 @@ class Proofs(ShownAsCard, Sequence[Proof]):
         )
 
     def __str__(self) -> str:
-        alone = [f"Standalone, in no direction: {listed(map(shown, self.alone))}."] if self.alone else []
+        alone = [f"Standalone, in no direction: {listed(map(shown, self.alone), MOST_NAMES)}."] if self.alone else []
         lines = [*map(str, self.proofs), *self.consequences, *alone]
         return "\n".join(lines or ["Nothing is proved: no feature is monotone."])
 

@@ -92,8 +92,9 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
     min_trust : float, default=0.95
         The minimum trust at which a label is accepted; below it the model abstains. Labels do not depend on it.
     max_ellipsoids : int or None, default=None
-        Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default 40 for up to 2,000
-        rows, growing to 60 for 10,000 or more.
+        Stop a partition once it has this many ellipsoids. Fewer are faster and coarser. By default as many as pay: of
+        two classes, until the log loss of rows left out no longer falls, at most 40 for up to 2,000 rows, growing to 60
+        for 10,000 or more; of more classes at most 15 each, fewer with more than 26 classes.
     fit_rows : "auto", int or None, default="auto"
         Partition at most this many rows, chosen by a hash of their values such that repeated rows keep their share, and
         then count all rows in the ellipsoids. More rows take longer and gain little. "auto" means 400 per feature, but
@@ -111,7 +112,9 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
     monotone_for : label or None, default=None
         The label that directions refer to, against each of the others; by default the second of two.
     features_alone : list of columns or None, default=None
-        Columns that enter through a curve of their own, in no particular direction, and not through ellipsoids.
+        Columns that enter through a curve of their own, in no particular direction, and not through ellipsoids. Beyond
+        the range seen in training they lose trust. Of more than 20 features, all but the at most 20 most useful numbers
+        enter in this way, too.
     max_features : int or None, default=None
         Use at most this many columns of a DataFrame: those on which a first fit to all of them relies most, and always
         those that `monotone`, `features_alone` and `force_features` name. The others are left out.
@@ -285,9 +288,10 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         """
         self._learned_before = getattr(as_fitted(other), "learned_", None)
         try:
-            return self.fit(X, y)
+            self.fit(X, y)
         finally:
             self._learned_before = None
+        return self
 
     @at_once
     def fit_like(self, other: SEPClassifier, rows: FloatArray, labels: NDArray[Any]) -> Self:

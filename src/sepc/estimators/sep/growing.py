@@ -19,10 +19,9 @@ from sepc.partition.sequence import Settings
 # A partition is looked at when it has these shares of the ellipsoids that it may have.
 STEPS = (0.125, 0.25, 0.5, 1.0)
 # The most rows and classes to judge a step by. Of more classes, each gets as many ellipsoids as it may have.
-JUDGED_ROWS, JUDGED_CLASSES = 8_000, 10
+JUDGED_ROWS, JUDGED_CLASSES = 8_000, 2
 # The curves that ellipsoids are judged beside have this many knots; scores are solved for up to this tolerance.
 N_KNOTS, ROUGHLY = 6, 0.1
-LEAST_PROBABILITY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,21 +71,24 @@ def grow_while_it_pays(
 ) -> tuple[list[Growing], int]:
     """Partitions that grew together, and how many ellipsoids they may have.
 
-    The first step is always taken. A further one is undone, and ends the growth, if it lowers the log loss of the rows
-    that each partition has not seen by less than the standard error of the difference.
+    The first step is always taken. A further one is undone, and ends the growth, if it does not lower the log loss of
+    the rows that each partition has not seen. To ask for a gain of a standard error would stop too early: on phoneme,
+    1,600 rows, it costs a point of accuracy. More than two classes share a limit instead: so few of their rows lie near
+    each ellipsoid that halves of them are too few to judge by.
     """
     most = settings.max_ellipsoids
     sizes = sorted({max(1, -int(-most * share // 1)) for share in STEPS})
     n_classes = max(int(each.which.max(initial=0)) + 1 for each in left_out)
     if n_classes > JUDGED_CLASSES:
         return [grow(each, settings) for each in growing], most
-    kept, n_kept, losses = list(growing), most, None
+    kept, n_kept, loss = list(growing), most, np.inf
     for size in sizes:
         growing = [grow(each, replace(settings, max_ellipsoids=size)) for each in kept]
-        now = np.concatenate([rows.losses(pieces_of(each)) for each, rows in zip(growing, left_out, strict=True)])
-        if losses is not None and (losses - now).mean() < (losses - now).std() / np.sqrt(len(now)):
+        losses = np.concatenate([rows.losses(pieces_of(each)) for each, rows in zip(growing, left_out, strict=True)])
+        loss_now = float(losses.mean())
+        if loss_now >= loss:
             break
-        kept, n_kept, losses = growing, size, now
+        kept, n_kept, loss = growing, size, loss_now
         if not any(each.may_go_on for each in growing):
             break
     return kept, n_kept
