@@ -9,22 +9,12 @@ from optional import package_or_skip
 
 package_or_skip("sepc_benchmarks")
 
-<<<<<<< HEAD
 from sepc_benchmarks.__main__ import RESULTS, SUITES, question_of  # noqa: E402
 
 RUN_ELSEWHERE = {
     "comparison": "test_trust_benchmark.py",
     "forged_sizes": "io/test_forged_values.py",
     "kernels": "test_kernel_comparison.py",
-=======
-BENCHMARKS = [path for path in sorted(FOLDER.glob("*.py")) if "\ndef main(" in path.read_text()]
-RUN_ELSEWHERE = {"forged_sizes"}  # tests/io/test_forged_values.py
-LONG = {
-    *("accuracy", "alternatives", "attacks", "audit", "classifier", "column_changes", "cost_model", "far_rows"),
-    *("gaps", "growth", "hostile_files", "install_size", "look", "mixed_data", "mlflow_load", "monitor", "n_impure"),
-    *("monotone", "privacy", "real_tables", "recourse", "recourse_exchange", "recourse_relations", "recourse_table"),
-    *("repair", "scale", "score_command", "shapes", "speed", "sql", "suspects"),
->>>>>>> s1
 }
 LONG = {
     *("attacks", "conformal", "exports", "hostile_files", "missing_values", "monitor", "privacy"),
