@@ -222,3 +222,18 @@ def test_odd_columns_and_few_rows_of_a_class_are_enough_to_fit():
         decisions = SEPClassifier().fit(rows, is_rare).decide(rows)
         assert np.isfinite(decisions.probabilities).all()
         assert not decisions.label[n_rare:].any()
+
+
+@pytest.mark.parametrize("seed", [0, 12])
+def test_a_model_does_not_depend_on_the_units_of_columns(seed):
+    """Where the order of the rows, which is that of hashes of given values, once chose the number of ellipsoids."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(100, 700)), int(rng.integers(2, 7))
+    X, y = make_classification(
+        n, d, n_informative=3, n_redundant=0, n_clusters_per_class=1, class_sep=0.8, random_state=seed
+    )
+    usual = SEPClassifier().fit(X, y)
+    for unit in (1e9, 1e-9):
+        other = SEPClassifier().fit(unit * X, y)
+        assert other.model_.n_ellipsoids == usual.model_.n_ellipsoids
+        np.testing.assert_allclose(other.predict_proba(unit * X), usual.predict_proba(X), rtol=0.0, atol=1e-8)

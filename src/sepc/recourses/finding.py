@@ -14,6 +14,9 @@ from sepc.model.training_summary import ANYWHERE
 from sepc.recourses._limits import Choice, Limits, Options
 from sepc.recourses.bounds import Box, Entry, Reach
 
+# Steps of equal length in different directions cost the same, and rounding must not choose among them.
+COST_DIGITS = 9
+
 
 class Judgements(NamedTuple):
     """The output of a model for some rows."""
@@ -44,7 +47,7 @@ class Candidates(NamedTuple):
     def found(self) -> FloatArray:
         """The cheapest row that meets the target, of shape (1, d + Q); no rows if there is none."""
         rows, costs = self.rows[self.is_it], self.costs[self.is_it]
-        return rows[[costs.argmin()]] if len(rows) else rows
+        return rows[[costs.round(COST_DIGITS).argmin()]] if len(rows) else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ class Target:
 
     def cheapest(self, rows: FloatArray) -> FloatArray:
         """The cheapest of some rows, of shape (1, d + Q); no rows if there are none."""
-        return rows[[self.limits.costs(rows).argmin()]] if len(rows) else rows
+        return rows[[self.limits.costs(rows).round(COST_DIGITS).argmin()]] if len(rows) else rows
 
 
 # Rounds of taking changes back, and of exchanging them for other ones.

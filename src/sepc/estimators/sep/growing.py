@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepc._typing import FloatArray, IntArray
-from sepc.estimators.sep.crossing import ellipsoid_arrays
+from sepc.estimators.sep.crossing import FOLD_DIGITS, N_FOLDS, ellipsoid_arrays, folds_by_hash
 from sepc.estimators.sep.multiclass import Growing, Pieces
 from sepc.estimators.sep.weighed_columns import CurveColumns, PlaceColumns
 from sepc.kernels.evidence import PRIOR_PENALTY
 from sepc.kernels.softmax import fit_softmax
 from sepc.model.membership import squared_radii
 from sepc.partition.sequence import Settings
+from sepc.points.row_digest import row_hashes
 
 # A partition is looked at when it has these shares of the ellipsoids that it may have.
 STEPS = (0.125, 0.25, 0.5, 1.0)
@@ -26,35 +27,44 @@ N_KNOTS, ROUGHLY = 6, 0.1
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Rows that a partition has not seen, in standard units, with their classes and how much each counts."""
+    """Rows that a partition has not seen, in standard units: their classes, how much each counts, and its half."""
 
     rows: FloatArray
     which: IntArray
     weights: FloatArray
     curves: FloatArray
+    halves: IntArray
 
     @classmethod
     def of(cls, rows: FloatArray, which: IntArray, weights: FloatArray, n_most: int) -> LeftOut:
-        """At most `n_most` of these rows, which are in the order of their classes."""
-        few = np.linspace(0, len(rows) - 1, min(len(rows), n_most)).astype(np.int64)
-        rows, none = rows[few], np.empty((len(few), 0), dtype=np.int64)
+        """At most `n_most` of these rows.
+
+        Both the choice and the halves follow from rounded standard units, not from the order of the rows, which is that
+        of the hashes of given values: the same rows in other units must give the same model.
+        """
+        rounded = rows.round(FOLD_DIGITS)
+        order = np.lexsort((row_hashes(rounded, seed=0), which))
+        few = order[np.linspace(0, len(rows) - 1, min(len(rows), n_most)).astype(np.int64)]
+        rows, which, none = rows[few], which[few], np.empty((len(few), 0), dtype=np.int64)
         curves = CurveColumns.of(rows, none, (), n_most=N_KNOTS).beside(PlaceColumns.none(len(few))).to_array()
-        return cls(rows, which[few], weights[few], curves)
+        return cls(rows, which, weights[few], curves, folds_by_hash(rounded[few], which))
 
     def losses(self, pieces: Pieces) -> FloatArray:
         """The log loss of every row, from a sum of curves and ellipsoids that is fitted to the other half of them."""
         squared = squared_radii(self.rows, *ellipsoid_arrays(pieces, self.rows.shape[1]))
         places = PlaceColumns.of(self.rows, squared, self.rows[:0], 1.0)
         columns = np.concatenate([self.curves, places.near, places.deep], axis=1)
-        losses, halves = np.zeros(len(columns)), np.arange(len(columns)) % 2
-        for half in range(2):
-            seen, unseen = halves == half, halves != half
+        losses = np.zeros(len(columns))
+        for half in range(N_FOLDS):
+            seen, unseen = self.halves != half, self.halves == half
             known, which = np.unique(self.which[seen], return_inverse=True)
+            # Rows of a class that the other half lacks say nothing.
+            rows = np.flatnonzero(unseen & np.isin(self.which, known))
+            if not len(rows):
+                continue
             fit = fit_softmax(
                 columns[seen], which, len(known), penalty=PRIOR_PENALTY, weights=self.weights[seen], tol=ROUGHLY
             )
-            # Rows of a class that the other half lacks say nothing.
-            rows = np.flatnonzero(unseen & np.isin(self.which, known))
             scores = columns[rows] @ fit.coefficients + fit.offsets
             scores -= scores.max(axis=1, keepdims=True)
             own = scores[np.arange(len(rows)), np.searchsorted(known, self.which[rows])]
