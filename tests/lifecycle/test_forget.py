@@ -93,7 +93,7 @@ def test_parquet_bit_for_bit(blocks, tmp_path):
 
 
 def test_a_promise_counts_erased_rows_as_wrong():
-    rows, labels = draw(500)
+    rows, labels = draw(800)
     model = selective().fit(rows, labels)
     erasure = forget(model, rows, labels, [1, 2, 3])
     assert erasure.receipt.n_counted_wrong == erasure.model.promise_.n_erased == 3

@@ -157,7 +157,7 @@ def test_monitors_say_how_many_alarms_and_which_is_the_strongest():
     listed = [f"- {alarm.rate_in_words()}" for alarm in watching.alarms if alarm is not strongest]
     assert others == [*listed[:10], f"- and {len(listed) - 10} more alarms"]
     assert strongest.rate_in_words().startswith(f"{strongest.where}: ")
-    assert str(strongest) == f"{columns} {strongest.rate_in_words()}"
+    assert str(strongest) == " ".join([*map(str, strongest.columns), strongest.rate_in_words()])
     assert f"{percent(strongest.before)} before, {percent(strongest.now)} of" in str(strongest)
 
 

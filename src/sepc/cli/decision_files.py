@@ -138,7 +138,7 @@ def _coded(codes: NDArray[Any], texts: Sequence[str], known: Any) -> Any:
 
 def _array(column: NDArray[Any], known: Any) -> Any:
     """A pyarrow array that shares the memory of a NumPy array."""
-    if column.dtype == object:
+    if column.dtype.kind in "OU":
         # Remarks, which most rows do not have.
         return pa.array([cell or None for cell in column.tolist()], pa.string())
     memory = _packed(column) if column.dtype == bool else pa.py_buffer(np.ascontiguousarray(column))

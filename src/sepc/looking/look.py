@@ -85,7 +85,8 @@ def look(X: Any, y: ArrayLike | None = None, *, n_rows: int | None = None) -> Fi
     n_looked_at = min(n_given, LOOKED_AT)
     share = n_looked_at / max(1, n_rows)
     if is_table(X):
-        last, (columns, values) = last_cells(X), read_columns(X, (), (), share)
+        columns, values = read_columns(X, (), (), share)
+        last = last_cells(X)
     else:
         # The columns of an array are called x0, x1 and so on.
         arrays = {f"x{j}": as_typed(column) for j, column in enumerate(X.T if X.ndim == 2 else [X])}

@@ -30,7 +30,10 @@ def fill_gaps(rows: FloatArray, classes: IntArray, names: tuple[str, ...]) -> Fl
     gaps = np.isnan(rows[:, :d])
     if not gaps.any():
         return rows
-    shift, scale = np.nanmean(rows[:, :d], axis=0), np.nanstd(rows[:, :d], axis=0)
+    # In units of the largest value, so that no square overflows.
+    unit = np.nanmax(np.abs(rows[:, :d]), axis=0)
+    unit[unit == 0.0] = 1.0
+    shift, scale = unit * np.nanmean(rows[:, :d] / unit, axis=0), unit * np.nanstd(rows[:, :d] / unit, axis=0)
     scores = NormalScores.fit(rows[:, :d], np.ones(len(rows)), shift, np.where(scale > 0.0, scale, 1.0))
     values, filled = scores.of(rows), rows.copy()
     of_class = [np.flatnonzero(classes == c) for c in range(int(classes.max()) + 1)]
