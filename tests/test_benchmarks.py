@@ -18,7 +18,7 @@ RUN_ELSEWHERE = {
 }
 LONG = {
     *("attacks", "conformal", "exports", "hostile_files", "missing_values", "monitor", "privacy"),
-    *("real_tables", "recourse", "reference", "scale", "service", "speed"),
+    *("real_tables", "recourse", "reference", "scale", "service", "shapes", "speed"),
 }
 SHOWN = re.compile(r"<!-- table: (\w+)\.([\w ]+) -->")
 

@@ -23,7 +23,18 @@ from sepc_benchmarks.measure import Parts, Tables, as_markdown, save, stored
 
 RESULTS = Path(__file__).parents[1] / "results"
 SUITES = (
-    *("comparison", "conformal", "real_tables", "missing_values", "speed", "scale", "service", "kernels", "exports"),
+    *(
+        "comparison",
+        "conformal",
+        "real_tables",
+        "missing_values",
+        "speed",
+        "shapes",
+        "scale",
+        "service",
+        "kernels",
+        "exports",
+    ),
     *("attacks", "privacy", "monitor", "review", "recourse", "causes", "raw_tables"),
     "reference",
     *("hostile_files", "forged_sizes", "killed_saves"),
