@@ -105,7 +105,6 @@ def test_a_promise_says_which_rows_it_was_calibrated_on():
     assert around.provenance_.rows == selective.provenance_.rows == rows_digest(around, X[ODD], Y[ODD])
 
 
-@pytest.mark.filterwarnings("ignore:Training rows:sepc.errors.TrainingRowsWarning")
 def test_a_repair_names_its_rows_and_the_model_that_was_repaired():
     repaired = repair(iris(), X[ODD], Y[ODD], regions=[0], confidence=0.0)
     assert repaired.provenance_.rows == rows_digest(repaired, X[ODD], Y[ODD])

@@ -67,4 +67,4 @@ def test_relations_raise_the_bound_unless_they_always_hold():
     without, related = bounds(()), bounds(RELATIONS)
     np.testing.assert_allclose(bounds(["income + salary <= 1000000"]), without, atol=1e-9)
     assert (related >= without - 1e-9).all()
-    assert related.sum() > without.sum() + 1e-6
+    assert (related / without).max() > 1.02
