@@ -10,7 +10,7 @@ SOURCE = Path(sepc.__file__).parent
 ROOT = Path(__file__).parents[1]
 
 # To be lowered when code goes. Raise them only for what users gain more by than the code costs.
-MOST_LINES, MOST_BYTES, MOST_TOKENS, MOST_FILES = 51_800, 2_330_000, 369_000, 230
+MOST_LINES, MOST_BYTES, MOST_TOKENS, MOST_FILES = 51_900, 2_330_000, 367_000, 225
 MOST_OF_TESTS = 0.65
 COUNTED = (tokenize.NAME, tokenize.NUMBER, tokenize.OP)
 

@@ -47,7 +47,7 @@ Feature .* is not numeric
 keep_rows is False, but there are too few rows for any ellipsoid
 Missing values: .* Recourse needs a complete row
 There is no feature 'left out.*'. The features are
-There are no groups to compare; name the columns
+A SelectiveClassifier cannot be edited
 convert dates and durations to numbers first
 Fill these cells or leave the rows out
 """
@@ -63,6 +63,7 @@ MAY_BE_MISSING = {
     "bound",
     "outcomes",
     "threshold",
+    "threshold_",  # infinite where nothing is accepted
     "changes",
 }
 
