@@ -31,7 +31,7 @@ PARTLY = {results.SEPModel, results.Weights, results.TrustModel, results.Answer}
 PARTLY |= {lifecycle.ChangedRows, lifecycle.ReviewQueue, lifecycle.Plan}
 # Methods that a cell calls by itself, that only other estimators call, or that come from scikit-learn.
 ELSEWHERE = {"fit", "fit_like", "fit_after_erasure", "covered", "of", "set_params", "judge"}
-ELSEWHERE |= {"with_fitted"}
+ELSEWHERE |= {"with_fitted", "fit_again"}
 # What the library may refuse, and why: nothing else may raise.
 REFUSALS = r"""
 With trust='(counts|published)' (a decision has no terms|columns have no terms)

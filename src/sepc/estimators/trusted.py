@@ -190,7 +190,7 @@ def _fit_clones(
     transformer = None if transformer is None else clone(transformer)
     rows = X if transformer is None else transformer.fit_transform(X, labels)
     fresh = clone(partition)
-    return fresh.fit(rows, labels) if like is None else fresh._fit_again(like, rows, labels), transformer
+    return fresh.fit(rows, labels) if like is None else fresh.fit_again(like, rows, labels), transformer
 
 
 def _decide_beside(partition: SEPClassifier, transformer: Any, X: Any) -> SEPDecisions:

@@ -154,6 +154,9 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         With `out_of_fold`: probabilities of the training rows, each from a model of about half of the rows that has
         seen neither it nor equal rows. NaN for rows without one: with more than `fit_rows` rows those that were
         partitioned, with more than 40,000 also those the weights were not fitted to. Not kept in model files.
+    learned_ : Learned or None
+        How many ellipsoids pay, and the penalties of the weights, for `fit_again`; with weights only, and not kept in
+        model files.
     model_ : SEPModel
         The arrays that all decisions are computed from. They hold no training rows, or isolated ones (`keep_rows`).
     feature_importances_ : array
@@ -184,7 +187,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
     encoding_: Preparation | None
     model_: SEPModel
     rows_used_: RowsUsed
-    _learned: Learned | None = None
+    learned_: Learned | None
     out_of_fold_: FloatArray
 
     is_partition = True
@@ -273,9 +276,17 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
             self.out_of_fold_ = table.of_table(self._out_of_fold(fit, table) if refitted is None else refitted)
         return self
 
-    def _fit_again(self, other: SEPClassifier, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit to most of the rows of another fit, with its penalties and number of ellipsoids; if not alike, anew."""
-        self._learned_before = getattr(as_fitted(other), "_learned", None)
+    def fit_again(self, other: SEPClassifier, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to most of the rows of another fit, as in cross-validation, with its penalties and number of ellipsoids.
+
+        Parameters
+        ----------
+        other : SEPClassifier
+            Fitted with the same parameters. Where it has other columns, this is `fit`.
+        X : DataFrame or array of shape (n, d)
+        y : array of shape (n,)
+        """
+        self._learned_before = getattr(as_fitted(other), "learned_", None)
         try:
             self.fit(X, y)
         finally:
@@ -317,7 +328,7 @@ class SEPClassifier(DecidingClassifier[SEPDecisions]):
         fit = fit_model(training, settings, _tell_listeners)
         self.model_ = fit.model if self.class_weight is None else with_class_weights(fit.model, self.class_weight)
         self.model_.check_units()
-        self.rows_used_, self.provenance_, self._learned = fit.rows_used, fit.provenance, fit.learned
+        self.rows_used_, self.provenance_, self.learned_ = fit.rows_used, fit.provenance, fit.learned
         self.ellipsoids_: FittedEllipsoids = fitted_ellipsoids(self.model_, fit.pieces)
         self.history_: tuple[History, ...] = histories(self.model_, fit.pieces.partitions)
         self.regions_: Regions = Regions(self.model_)
