@@ -207,8 +207,8 @@ def test_modules_are_imported_by_statements():
 def test_underscore_modules_stay_in_their_folder():
     """Also tests and benchmarks know only the faces of rooms, so that what is inside can move."""
     outside = [path for name in ("tests", "benchmarks", "desk", "examples") for path in (ROOT / name).rglob("*.py")]
-    own = [path.stem for path in MODULES if re.match("_[a-z]", path.stem) and path.stem != "_typing"]
-    underscored = re.compile(rf"\b({'|'.join(own)})\b")
+    inner = [path.stem for path in MODULES if re.match("_[a-z]", path.stem) and path.stem != "_typing"]
+    underscored = re.compile(rf"\b({'|'.join(inner)})\b")
     for path in [*MODULES, *outside]:
         if not underscored.search(path.read_text(encoding="utf-8")):
             continue

@@ -30,7 +30,8 @@ MOST_SAVES = 4.0
 def two_models() -> tuple[Any, Any]:
     """Two models whose files differ in length."""
     X, y = make_moons(600, noise=0.35, random_state=0)
-    return tuple(sepc.SEPClassifier(trust="counts", n_impure=n).fit(X, y) for n in (1, 0.2))
+    one, other = (sepc.SEPClassifier(trust="counts", n_impure=n).fit(X, y) for n in (1, 0.2))
+    return one, other
 
 
 def save_forever(model: Any, path: Path) -> None:

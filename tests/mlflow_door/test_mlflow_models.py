@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_logged_and_loaded(rows, classifier, tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", ["trusted", "selective", "array"])
 def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
     X, y = rows
-    model = {
+    model: Any = {
         "trusted": lambda: TrustedClassifier(SEPClassifier(), cv=2).fit(X, y),
         "selective": lambda: SelectiveClassifier(FrozenEstimator(classifier), 0.2).fit(X[1::2], y[1::2]),
         "array": lambda: SEPClassifier().fit(X.to_numpy(), y),
@@ -78,7 +79,7 @@ def test_every_model_of_ours_is_saved(kind, rows, classifier, tmp_path):
 def test_tables_are_served_with_their_own_columns(kind, tmp_path):
     (table, y), (fresh, _) = patients(), patients(100, seed=5)
     table, fresh = (X.astype({"stage": "float64"}).assign(visits=np.arange(len(X)) % 3) for X in (table, fresh))
-    model = {
+    model: Any = {
         "classifier": lambda: SEPClassifier(categorical_features=["stage"]).fit(table, y),
         "selective": lambda: SelectiveClassifier(SEPClassifier(), 0.1, random_state=0).fit(table, y),
         "stratified": lambda: RoutedClassifier(SEPClassifier(), by=["ward"], min_rows=50).fit(table, y),

@@ -54,7 +54,7 @@ def fit_file(files: Path, most: int, fit_rows: int) -> dict[str, Any]:
     forget_peak()
     model, started = classifier(most, fit_rows=fit_rows), time.perf_counter()
     with threadpool_limits(1), Stopwatch() as partitioning:
-        model.fit(files, "label")
+        model.fit(str(files), "label")
     seconds, table = time.perf_counter() - started, model.model_.table
     outside = table.counts[~table.memberships.any(axis=1)].sum() / table.counts.sum()
     return {
