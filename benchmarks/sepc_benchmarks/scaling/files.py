@@ -79,7 +79,7 @@ class Stopwatch:
             self.seconds += time.perf_counter() - started
             return pieces
 
-        fitting.Growing.to = timed  # type: ignore[method-assign]
+        fitting.Growing.to = timed  # type: ignore[method-assign, assignment]
         return self
 
     def __exit__(self, *_: object) -> None:
